@@ -6,4 +6,5 @@ mod mcp_odd;
 mod mcp_policy;
 mod mcp_reached;
 mod mcp_real;
+mod mcp_values;
 mod servers;

@@ -1,0 +1,127 @@
+//! What a model sends arrives unchanged, and what answers is read and limited alike, whoever provides the tool: a script
+//! of the user's, a pair of commands, or a server.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use crate::harness::agent::{agent, response, said, turns};
+use crate::harness::mcp::Servers;
+use crate::harness::random::{Random, seeds};
+use crate::harness::stand_in::StandIn;
+use crate::harness::{Answer, Workspace};
+
+/// A script, a pair and a server with the same tool: it says again what it was given, or prints the `raw` text.
+const TOOL: &str = r#"
+import json, sys
+SCHEMA = {"type": "object", "properties": {"i": {"type": "integer"}, "n": {"type": "array", "items": {"type": "number"}}}}
+def send(ident, result):
+    print('{"jsonrpc":"2.0","id":%s,"result":%s}' % (json.dumps(ident), result), flush=True)
+if sys.argv[1] == "list":
+    print(json.dumps([{"name": "pair", "description": "d", "parametersJsonSchema": SCHEMA}]))
+elif sys.argv[1] == "serve":
+    for line in sys.stdin:
+        message = json.loads(line)
+        ident, method = message.get("id"), message["method"]
+        if method == "initialize":
+            send(ident, '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}')
+        elif method == "tools/list":
+            send(ident, json.dumps({"tools": [{"name": "t", "inputSchema": SCHEMA}]}))
+        elif method == "tools/call":
+            arguments = message["params"]["arguments"]
+            said = json.dumps({"content": [{"type": "text", "text": json.dumps(arguments)}]})
+            send(ident, arguments.get("raw", said))
+else:
+    text = sys.stdin.read()
+    sys.stdout.write(json.loads(text).get("raw", text))
+    sys.exit(json.loads(text).get("code", 0))
+"#;
+
+const SCRIPT: &str = "#!/bin/sh\n# /// tool\n# description = \"d\"\n# kind = \"read\"\n# OUTPUT\n# [params]\n\
+    # i = { type = \"integer\", description = \"d\" }\n\
+    # n = { type = \"array\", items = \"number\", description = \"d\" }\n# ///\npython3 TOOL call\n";
+
+const TOOLS: [&str; 3] = ["own", "pair", "s__t"];
+
+fn servers() -> Servers {
+    let ws = Workspace::new().outside("tool.py", TOOL);
+    let tool = ws.outside_path("tool.py");
+    let script = SCRIPT.replace("TOOL", &tool);
+    let with = |output: &str| script.replace("OUTPUT", &format!("output = \"{output}\""));
+    let command = |way: &str| format!("{way}_command = [\"python3\", \"{tool}\", \"");
+    let pair = format!(
+        "kind = \"read\"\n{}list\"]\n{}call\"]\n",
+        command("discovery"),
+        command("call")
+    );
+    let ws = ws
+        .home(".gemini/tools/own.sh", with("text"))
+        .home(".gemini/tools/data.sh", with("json"))
+        .home(".gemini/tools/result.sh", with("tool_result"))
+        .home(".gemini/tools/pair.toml", pair);
+    let entry = json!({"command": "python3", "args": [tool, "serve"], "trust": true});
+    Servers::configured(ws, json!({ "s": entry }), &json!({}))
+}
+
+fn call(s: &Servers, tool: &str, args: &str, flags: &[&str]) -> Answer {
+    let call = s.ws.tool(tool).input(args).flags(flags);
+    s.marked(call).run()
+}
+
+/// The numbers of the first list in a text, by another parser than ours.
+#[track_caller]
+fn doubles(text: &str) -> Vec<u64> {
+    let (_, list) = text.split_once('[').expect("a list");
+    let (list, _) = list.split_once(']').expect("its end");
+    let double = |word: &str| word.trim().parse::<f64>().expect(text).to_bits();
+    list.split(',').map(double).collect()
+}
+
+fn any_double(random: &mut Random) -> f64 {
+    match random.below(3) {
+        0 => random.below(1_000_000) as f64 / 7.0,
+        1 => (0..9).map(|_| random.below(10_000) as f64 / 100.0).sum(),
+        _ => {
+            let bits = (0..3).fold(0, |bits, _| bits << 31 | random.below(1 << 31) as u64);
+            Some(f64::from_bits(bits))
+                .filter(|n| n.is_finite())
+                .unwrap_or(0.1)
+        }
+    }
+}
+
+#[test]
+fn a_double_arrives_bit_for_bit() {
+    let s = servers();
+    let api = StandIn::playing(&json!({}));
+    for seed in seeds("doubles", 2) {
+        let mut random = Random::new(seed);
+        let sent: Vec<f64> = (0..500).map(|_| any_double(&mut random)).collect();
+        let bits: Vec<u64> = sent.iter().map(|n| n.to_bits()).collect();
+        let list = sent.iter().fold(String::new(), |mut list, n| {
+            let _ = write!(list, ",{n:e}");
+            list
+        });
+        let args = format!("{{\"n\":[{}]}}", &list[1..]);
+        for tool in TOOLS {
+            assert_eq!(
+                doubles(&call(&s, tool, &args, &[]).output()),
+                bits,
+                "{tool}"
+            );
+        }
+        let whole = call(&s, "data", &args, &["--output", "result"]);
+        assert!(whole.text().starts_with("{\"data\""), "{}", whole.shown());
+        assert_eq!(doubles(whole.text()), bits);
+        let Some(api) = &api else { continue };
+        let calls = json!([{"id": "c", "tool": "own", "args": {"n": sent}}]);
+        api.play(&json!({"turns": [calls], "closing": "Done."}));
+        said(&s.marked(agent(&s.ws, api, &["Play"])).run());
+        let history = turns(api).pop().expect("a turn")["contents"].to_string();
+        let (_, own) = history.split_once("\"functionCall\"").expect("the call");
+        assert_eq!(doubles(&own[own.find("\"n\":").expect("n")..]), bits);
+        let answer = response(api, "c")["output"].to_string();
+        assert_eq!(doubles(&answer), bits);
+    }
+    s.all_gone();
+}
