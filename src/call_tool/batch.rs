@@ -11,7 +11,7 @@ use crate::call_tool::{call_options, explanation, live, status};
 use crate::start::signal_status;
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect::{DialectError, DialectRequest};
-use gemini_tools::json::{MAX_BYTES, parse_json};
+use gemini_tools::json::{self, MAX_BYTES};
 use gemini_tools::parallel::MAX_PARALLEL_CALLS;
 use gemini_tools::process::{ReadBuffer, wait_for_stdin};
 use gemini_tools::session::{Clock, with_time_limit};
@@ -59,7 +59,7 @@ impl BatchCall {
     /// Parses a line; `number` is its line number. The error is the call's id, if it could be read,
     /// and the fault in the line.
     fn parse(line: &[u8], number: usize) -> Result<Self, (Option<String>, String)> {
-        let value = parse_json(line)
+        let value = json::read(line)
             .map_err(|e| (None, format!("it is not valid JSON: {}", e.in_line(number))))?;
         let Value::Object(mut map) = value else {
             return Err((None, "it is not an object".to_owned()));

@@ -1,7 +1,7 @@
 //! Standard input, and the arguments of a call.
 
 use crate::call_tool::options::CallToolOptions;
-use gemini_tools::json::{MAX_BYTES, parse_json};
+use gemini_tools::json::{self, MAX_BYTES};
 use gemini_tools::process::{read_named, read_stdin};
 use gemini_tools::session::Session;
 use gemini_tools::text::show_path;
@@ -27,7 +27,7 @@ pub(crate) fn arguments(
     if text.trim_ascii().is_empty() {
         return Ok(json!({}));
     }
-    parse_json(text).map_err(|e| {
+    json::read(text).map_err(|e| {
         ToolError::invalid(format!(
             "The arguments on standard input are not valid JSON: {e}."
         ))

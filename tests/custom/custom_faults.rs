@@ -460,6 +460,16 @@ fn a_script_whose_block_is_none_is_told() {
 }
 
 #[test]
+fn a_byte_order_mark_before_the_first_line_is_told() {
+    let script = "\u{feff}#!/bin/sh\n# /// tool\n# description = \"d\"\n# ///\n";
+    fault(
+        "odd.sh",
+        script,
+        &["must begin with #!, and not with a byte order mark"],
+    );
+}
+
+#[test]
 fn an_empty_directory_of_tools_is_fine() {
     let ws = Workspace::new()
         .home(".gemini/tools/README.md", "# Tools\n")

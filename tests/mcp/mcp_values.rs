@@ -125,3 +125,50 @@ fn a_double_arrives_bit_for_bit() {
     }
     s.all_gone();
 }
+
+#[test]
+fn half_a_character_or_a_byte_order_mark_costs_nothing_of_an_answer() {
+    let s = servers();
+    for mark in ["", "\u{feff}"] {
+        for half in [r"\udce9", r"\ud83d", r"\ud83d\ud83d", r"\uDFFF\\"] {
+            let shown = half.replace(r"\\", "\\");
+            let shown = ["\\udce9", "\\ud83d", "\\uDFFF"]
+                .iter()
+                .fold(shown, |text, half| text.replace(half, "\u{fffd}"));
+            let error = format!(
+                "{mark}{{\"functionResponse\":{{\"name\":\"p\",\"response\":{{\"error\":\"no caf{half}.txt\"}}}}}}"
+            );
+            let args = json!({ "raw": error }).to_string();
+            let message = call(&s, "pair", &args, &[]).error("discovered_tool_execution_error", 1);
+            assert_eq!(message, format!("no caf{shown}.txt"));
+            for (tool, printed) in [
+                (
+                    "result",
+                    format!("{mark}{{\"llmContent\":\"party {half}\"}}"),
+                ),
+                (
+                    "s__t",
+                    format!("{{\"content\":[{{\"type\":\"text\",\"text\":\"party {half}\"}}]}}"),
+                ),
+            ] {
+                let answer = call(&s, tool, &json!({ "raw": printed }).to_string(), &[]);
+                assert_eq!(answer.output(), format!("party {shown}"), "{tool}");
+            }
+            let printed = format!("{mark}[\"{half}\"]");
+            let args = json!({ "raw": printed }).to_string();
+            let whole = call(&s, "data", &args, &["--output", "result"]).json();
+            assert_eq!(whole["data"]["value"], json!([shown]));
+            let listed = format!("{mark}[{{\"name\":\"halved\",\"description\":\"d{half}\"}}]");
+            let listing = format!(
+                "kind = \"read\"\ncall_command = \"true\"\ndiscovery_command = [\"printf\", \"%s\", '{listed}']\n"
+            );
+            let ws = Workspace::new().home(".gemini/tools/p.toml", listing);
+            let list = ws.get_tools(&[]).unwatched().run().json().to_string();
+            assert!(
+                list.contains(&json!(format!("d{shown}")).to_string()),
+                "{list}"
+            );
+        }
+    }
+    s.all_gone();
+}

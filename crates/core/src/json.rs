@@ -31,7 +31,9 @@ const VALUE_BYTES: usize = 64;
 /// Memory of an object besides its values, in bytes: a tree node with room for eleven entries.
 const OBJECT_BYTES: usize = 640;
 
-/// Reads a JSON document.
+/// Reads a JSON document. `JSON.stringify` and Python write half of a surrogate pair if a text was
+/// cut within a character, or a file's name is not UTF-8; that half becomes U+FFFD, as in node and
+/// jq. A byte order mark is skipped. Otherwise RFC 8259 applies strictly.
 ///
 /// # Errors
 ///
@@ -41,13 +43,18 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     read_unlimited(text)
 }
 
-/// Reads a JSON document without limits. It must come from one of our executables or from the user.
+/// Does the same as [`read`] without limits. The document must come from one of our executables or from the user.
 ///
 /// # Errors
 ///
 /// Returns an error if the text is not valid JSON or does not have the form of a `T`.
 pub fn read_unlimited<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
-    serde_json::from_slice(text).map_err(|e| JsonError::new(text, &e))
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let parse = |text: &[u8]| serde_json::from_slice(text).map_err(|e| JsonError::new(text, &e));
+    parse(text).or_else(|error| match without_lone_surrogates(text) {
+        Some(text) => parse(&text),
+        None => Err(error),
+    })
 }
 
 /// Converts a JSON value into a `T`. Errors have no position, because there is no text.
@@ -57,19 +64,6 @@ pub fn read_unlimited<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> 
 /// Returns an error if the value does not have the form of a `T`.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, JsonError> {
     serde_json::from_value(value).map_err(|e| JsonError::new(b"", &e))
-}
-
-/// Reads a JSON document. `JSON.stringify` writes half of a surrogate pair if a text was cut within
-/// a character; that half becomes U+FFFD, as in node and jq. Otherwise RFC 8259 applies strictly.
-///
-/// # Errors
-///
-/// Returns an error if the text is too large or not valid JSON.
-pub fn parse_json(text: &[u8]) -> Result<Value, JsonError> {
-    read(text).or_else(|error| match without_lone_surrogates(text) {
-        Some(text) => read(&text),
-        None => Err(error),
-    })
 }
 
 /// Checks that a document is small enough to be read.
@@ -180,7 +174,8 @@ fn unit(text: &[u8], at: usize) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::{OBJECT_BYTES, VALUE_BYTES, check, parse_json, values_bytes};
+    use super::{OBJECT_BYTES, VALUE_BYTES, check, read, values_bytes};
+    use serde_json::Value;
 
     #[test]
     fn halves_of_pairs_become_the_replacement_character() {
@@ -193,7 +188,7 @@ mod tests {
             (r#""\ud83dA""#, "\u{fffd}A"),
             (r#""\ud83d\ude00""#, "\u{1f600}"),
         ] {
-            let value = parse_json(text.as_bytes()).expect(text);
+            let value: Value = read(text.as_bytes()).expect(text);
             assert_eq!(value, expected, "{text}");
         }
     }
@@ -232,8 +227,10 @@ mod tests {
             r#""\u{d83d}""#,
             "\\",
             "[\\ud83d]",
+            "00000000000000000000001",
+            "18446744073709551617x",
         ] {
-            assert!(parse_json(text.as_bytes()).is_err(), "{text}");
+            assert!(read::<Value>(text.as_bytes()).is_err(), "{text}");
         }
     }
 }

@@ -8,7 +8,7 @@ use super::lint::Lint;
 use super::position::nearest;
 use gemini_tools_core::declarations::{Names, SCHEMA_KEYS, compile, unwrap};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
-use gemini_tools_core::json::JsonError;
+use gemini_tools_core::json;
 use gemini_tools_core::position::{LineIndex, Node, NodeKind, Position, Search, Step};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
@@ -34,7 +34,7 @@ impl Lint {
 
 fn check_list(text: &str) -> (Vec<Diagnostic>, usize) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (message, place) = match serde_json::from_str(text) {
+    let (message, place) = match json::read(text.as_bytes()) {
         Ok(Value::Array(items)) => return check_items(items, &places(text)),
         Ok(_) => {
             let message = "It is not an array of declarations, which a discovery command prints; [ \
@@ -42,7 +42,6 @@ fn check_list(text: &str) -> (Vec<Diagnostic>, usize) {
             (message.to_owned(), None)
         }
         Err(e) => {
-            let e = JsonError::new(text.as_bytes(), &e);
             let message = format!("The text is not valid JSON: {}.", e.message());
             (message, e.place())
         }

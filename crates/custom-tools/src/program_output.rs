@@ -1,6 +1,7 @@
 //! Judges the result of a call command by Gemini CLI's rules: the call has succeeded if the program
 //! exits with 0 and writes nothing to standard error.
 
+use gemini_tools_core::json;
 use gemini_tools_core::message::FunctionResponse;
 use gemini_tools_core::tool::ResultError;
 use gemini_tools_process::ending::ProcessEnd;
@@ -51,11 +52,7 @@ pub fn message_of(answer: &FunctionResponse) -> (String, Option<ResultError>) {
 }
 
 fn unwrap(stdout: &str) -> Option<FunctionResponse> {
-    let text = stdout.trim();
-    if !text.starts_with('{') {
-        return None;
-    }
-    let mut value: Value = serde_json::from_str(text).ok()?;
+    let mut value: Value = json::read(stdout.as_bytes()).ok()?;
     serde_json::from_value(value.get_mut("functionResponse")?.take()).ok()
 }
 

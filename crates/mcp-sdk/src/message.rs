@@ -39,7 +39,7 @@ pub(crate) enum Message {
 pub(crate) fn read(text: &[u8]) -> Message {
     // Some systems begin a text with a byte order mark.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let (code, fault) = match json::check(text).map(|()| json::parse_json(text)) {
+    let (code, fault) = match json::check(text).map(|()| json::read_unlimited(text)) {
         Ok(Ok(Value::Object(map))) => return of_object(map),
         // Only protocol version 2025-03-26 had batches.
         Ok(Ok(Value::Array(_))) => {

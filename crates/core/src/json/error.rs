@@ -113,7 +113,7 @@ fn character(text: &[u8], offset: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::json::{from_value, parse_json, read};
+    use crate::json::{from_value, read};
     use serde_json::{Value, json};
 
     #[test]
@@ -143,11 +143,11 @@ mod tests {
             ),
             ("[\"C:\\dir\"]", "line 1, column 6: invalid escape at `d`"),
             (
-                "\u{feff}{}",
+                "\u{feff}\u{feff}{}",
                 "line 1, column 1: expected value at the character U+FEFF",
             ),
         ] {
-            let error = parse_json(text.as_bytes()).expect_err(text);
+            let error = read::<Value>(text.as_bytes()).expect_err(text);
             assert_eq!(error.to_string(), expected, "{text}");
         }
     }
@@ -155,11 +155,13 @@ mod tests {
     #[test]
     fn a_fault_of_depth_or_encoding_is_told_and_a_line_of_a_file_is_named() {
         let deep = "[".repeat(200);
-        let error = parse_json(deep.as_bytes()).expect_err("deep").to_string();
+        let error = read::<Value>(deep.as_bytes())
+            .expect_err("deep")
+            .to_string();
         assert!(error.contains("recursion limit exceeded"), "{error}");
         let error = read::<Value>(b"[\"\xff\"]").expect_err("bytes").to_string();
         assert!(error.contains("invalid unicode code point"), "{error}");
-        let error = parse_json(b"{\"a\": ").expect_err("cut").in_line(7);
+        let error = read::<Value>(b"{\"a\": ").expect_err("cut").in_line(7);
         assert_eq!(error.place(), Some((7, 6)));
     }
 

@@ -8,7 +8,7 @@ use super::check::{accepts, element};
 use super::reference::find;
 use super::usage::Names;
 use super::{Schema, Tool};
-use crate::json::parse_json;
+use crate::json::read;
 use serde_json::{Map, Value, json};
 
 const MAX_HOPS: usize = 16;
@@ -144,7 +144,7 @@ pub(super) fn from_text(schema: &Value, text: &str) -> Option<Value> {
     if kinds.contains(&"array") {
         return items_from_text(schema, text);
     }
-    let value = parse_json(text.trim().as_bytes()).ok()?;
+    let value = read(text.trim().as_bytes()).ok()?;
     let fits = match &value {
         Value::Null => kinds.contains(&"null"),
         Value::Bool(_) => kinds.contains(&"boolean"),
@@ -159,7 +159,7 @@ pub(super) fn from_text(schema: &Value, text: &str) -> Option<Value> {
 /// list of such items is one item: `[1]` may be a pattern.
 fn items_from_text(schema: &Value, text: &str) -> Option<Value> {
     let json = Some(text.trim()).filter(|text| text.starts_with('['));
-    let list = json.and_then(|json| parse_json(json.as_bytes()).ok());
+    let list = json.and_then(|json| read(json.as_bytes()).ok());
     if let Some(Value::Array(all)) = list
         && all.iter().enumerate().all(|(at, item)| {
             let schema = element_of(schema, at);

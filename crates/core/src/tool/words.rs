@@ -5,7 +5,7 @@ use super::convert::{from_text, kinds};
 use super::help::{quoted, sample};
 use super::usage::{Names, required};
 use super::{Args, Schema, Tool, ToolError};
-use crate::json::parse_json;
+use crate::json;
 use crate::text::{excerpt, line_name, path_from_argument};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -177,7 +177,7 @@ impl TypedArguments<'_> {
 
     fn json(&self, key: &str, text: &str, content: Option<&str>) -> Result<Value, ToolError> {
         let json = content.unwrap_or(text);
-        parse_json(json.as_bytes()).map_err(|e| {
+        json::read(json.as_bytes()).map_err(|e| {
             let schema = self.names.schema(key).unwrap_or_default();
             let hint = match from_text(&schema, text) {
                 Some(_) => format!("Without the colon it is: {key}={}.", quoted(text)),

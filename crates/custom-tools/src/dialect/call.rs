@@ -3,7 +3,7 @@
 use super::Dialect;
 use super::reply;
 use gemini_tools_core::answer::Answer;
-use gemini_tools_core::json::parse_json;
+use gemini_tools_core::json;
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::ToolError;
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ impl DialectRequest {
             ));
         }
         let value =
-            parse_json(text).map_err(|e| refuse(format!("The call is not valid JSON: {e}.")))?;
+            json::read(text).map_err(|e| refuse(format!("The call is not valid JSON: {e}.")))?;
         match dialect {
             Dialect::Anthropic => anthropic(value),
             _ => openai(value),
@@ -155,7 +155,7 @@ fn openai_args(value: &Value) -> Result<Value, ToolError> {
     match value {
         Value::Null => Ok(json!({})),
         Value::String(text) if text.trim().is_empty() => Ok(json!({})),
-        Value::String(text) => parse_json(text.as_bytes()).map_err(|e| {
+        Value::String(text) => json::read(text.as_bytes()).map_err(|e| {
             ToolError::invalid(format!("\"arguments\" is not valid JSON: {e}."))
                 .with_hint(r#"Give a text that holds one object, such as "{\"path\":\"src\"}"."#)
         }),

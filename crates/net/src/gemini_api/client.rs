@@ -410,7 +410,7 @@ fn refused(answer: &mut Response<'_>, model: &str) -> ApiError {
 }
 
 fn document(data: &[u8]) -> Result<Value, ApiError> {
-    json::parse_json(data).map_err(|e| ApiError::unreadable(&e.to_string(), data))
+    json::read(data).map_err(|e| ApiError::unreadable(&e.to_string(), data))
 }
 
 pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentResponse, ApiError> {
