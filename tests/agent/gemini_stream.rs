@@ -132,8 +132,8 @@ fn json_that_is_no_response_is_an_error() {
 }
 
 #[test]
-fn half_of_a_surrogate_pair_and_odd_arguments_are_no_reason_to_refuse_an_answer() {
-    let whole = r#"{"candidates":[{"content":{"parts":[{"text":"caf\udce9"},{"functionCall":{"name":"a\ud83d","args":{"x":"\ude00"}}},{"functionCall":{"name":"b","args":"{}"}}]},"finishReason":"STOP"}]}"#;
+fn half_of_a_surrogate_pair_long_numbers_and_odd_arguments_are_no_reason_to_refuse_an_answer() {
+    let whole = r#"{"candidates":[{"content":{"parts":[{"text":"caf\udce9"},{"functionCall":{"name":"a\ud83d","args":{"x":"\ude00","n":[-18446744073709551617,9007199254740993.0]}}},{"functionCall":{"name":"b","args":"{}"}}]},"finishReason":"STOP"}]}"#;
     for (_, is_wrapped) in RECORDED {
         let text = if is_wrapped {
             format!("{{\"response\":{whole}}}")
@@ -149,6 +149,8 @@ fn half_of_a_surrogate_pair_and_odd_arguments_are_no_reason_to_refuse_an_answer(
             .collect();
         assert_eq!(calls[0].name, "a\u{fffd}");
         assert_eq!(calls[0].args["x"], "\u{fffd}");
+        let numbers = json!(["-18446744073709551617", 9_007_199_254_740_993_u64]);
+        assert_eq!(calls[0].args["n"], numbers);
         assert_eq!(calls[1].args["(not an object)"], "{}");
     }
 }

@@ -65,16 +65,15 @@ fn only_checked_arguments_are_in_the_environment() {
     assert_eq!(output(&undeclared), "unset unset unset");
     let mut both = undeclared;
     both["mode"] = json!("soft");
-    for (given, told) in [(json!(2.0), "2"), (json!(1e2), "100"), (json!(-7), "-7")] {
+    for (given, told) in [
+        (json!(2.0), "2"),
+        (json!(1e2), "100"),
+        (json!(-7), "-7"),
+        (json!(1e22), "1e+22"),
+    ] {
         both["n"] = given;
         assert_eq!(output(&both), format!("soft {told} unset"));
     }
-    both["n"] = json!(1e22);
-    let said = call(&both).error("invalid_tool_params", 2);
-    assert!(
-        said.contains("\"n\" has an integer of more than 64 bits"),
-        "{said}"
-    );
 }
 
 #[test]

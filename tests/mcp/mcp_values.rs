@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::agent::{agent, response, said, turns};
 use crate::harness::mcp::Servers;
@@ -122,6 +122,60 @@ fn a_double_arrives_bit_for_bit() {
         assert_eq!(doubles(&own[own.find("\"n\":").expect("n")..]), bits);
         let answer = response(api, "c")["output"].to_string();
         assert_eq!(doubles(&answer), bits);
+    }
+    s.all_gone();
+}
+
+#[test]
+fn a_whole_number_arrives_with_all_its_digits_or_is_refused() {
+    let s = servers();
+    let beyond = |number: &str| format!("it is {number}, an integer of more than 64 bits");
+    for (sent, expected) in [
+        ("18446744073709551615", Ok("18446744073709551615")),
+        ("-9223372036854775808", Ok("-9223372036854775808")),
+        ("9007199254740993.0", Ok("9007199254740993")),
+        ("-9.007199254740993e15", Ok("-9007199254740993")),
+        ("1e22", Ok("1e+22")),
+        ("10000000000000000000000", Ok("1e+22")),
+        ("18446744073709551617", Err(())),
+        ("-9223372036854775809", Err(())),
+        ("18446744073709551617.0", Err(())),
+        ("123456789012345678901e3", Err(())),
+        ("10000000000000000000001", Err(())),
+    ] {
+        for tool in TOOLS {
+            let declared = call(&s, tool, &format!("{{\"i\":{sent}}}"), &[]);
+            let other = call(&s, tool, &format!("{{\"x\":[\"{sent}\",{sent}]}}"), &[]);
+            let other: Value = serde_json::from_str(&other.output()).expect("JSON");
+            let Ok(arrived) = expected else {
+                let message = declared.error("invalid_tool_params", 2);
+                declared.must_say(&message, &["\"i\" must be an integer", &beyond(sent)]);
+                assert_eq!(other["x"], json!([sent, sent]), "{tool}");
+                continue;
+            };
+            let output = declared.output().replace(' ', "");
+            let is_arrived = output == format!("{{\"i\":{arrived}}}");
+            assert!(is_arrived, "{tool}: {sent}: {output}");
+            assert_eq!(other["x"][1].to_string(), arrived, "{tool}");
+        }
+    }
+    for (printed, kept) in [
+        (
+            "{\"a\":[18446744073709551617,1]}",
+            json!(["18446744073709551617", 1]),
+        ),
+        (
+            "{\"a\":[9007199254740993.0,1.50]}",
+            json!([9_007_199_254_740_993_u64, 1.5]),
+        ),
+    ] {
+        let args = json!({ "raw": printed }).to_string();
+        let whole = call(&s, "data", &args, &["--output", "result"]).json();
+        assert_eq!(whole["data"]["a"], kept);
+        let raw = format!("{{\"content\":[],\"structuredContent\":{printed}}}");
+        let args = json!({ "raw": raw }).to_string();
+        let whole = call(&s, "s__t", &args, &["--output", "result"]).json();
+        assert_eq!(whole["data"]["a"], kept);
     }
     s.all_gone();
 }

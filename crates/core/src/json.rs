@@ -11,7 +11,7 @@ mod error;
 pub use error::JsonError;
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// Longest call or message in bytes, not counting media of MCP messages. A call that writes a file
 /// holds the whole file.
@@ -28,12 +28,16 @@ pub const MAX_VALUES_BYTES: usize = 12 * 1024 * 1024;
 
 const VALUE_BYTES: usize = 64;
 
+/// A double holds each whole number of fewer digits.
+const MIN_ROUNDED_BYTES: usize = 16;
+
 /// Memory of an object besides its values, in bytes: a tree node with room for eleven entries.
 const OBJECT_BYTES: usize = 640;
 
 /// Reads a JSON document. `JSON.stringify` and Python write half of a surrogate pair if a text was
 /// cut within a character, or a file's name is not UTF-8; that half becomes U+FFFD, as in node and
-/// jq. A byte order mark is skipped. Otherwise RFC 8259 applies strictly.
+/// jq. A whole number that would be rounded becomes a text with its digits, which a schema refuses
+/// as a number. A byte order mark is skipped. Otherwise RFC 8259 applies strictly.
 ///
 /// # Errors
 ///
@@ -51,10 +55,16 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
 pub fn read_unlimited<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let parse = |text: &[u8]| serde_json::from_slice(text).map_err(|e| JsonError::new(text, &e));
-    parse(text).or_else(|error| match without_lone_surrogates(text) {
-        Some(text) => parse(&text),
-        None => Err(error),
-    })
+    let parse = |text: &[u8]| {
+        parse(text).or_else(|error| match without_lone_surrogates(text) {
+            Some(text) => parse(&text),
+            None => Err(error),
+        })
+    };
+    match exact(text).map(|text| parse(&text)) {
+        Some(Ok(value)) => Ok(value),
+        _ => parse(text),
+    }
 }
 
 /// Converts a JSON value into a `T`. Errors have no position, because there is no text.
@@ -143,6 +153,63 @@ fn behind_string(mut text: &[u8]) -> &[u8] {
     &[]
 }
 
+/// Returns the text with [`unrounded`] numbers, or `None` if that is the same.
+fn exact(text: &[u8]) -> Option<Vec<u8>> {
+    let (mut copy, mut copied, mut at) = (Vec::new(), 0, 0);
+    while let Some(first) = text.get(at) {
+        let rest = &text[at..];
+        let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+        at += match first {
+            b'"' => rest.len() - behind_string(&rest[1..]).len(),
+            b'-' | b'0'..=b'9' => {
+                let word = rest.iter().take_while(is_part).count();
+                if let Some(number) = unrounded(&rest[..word]) {
+                    copy.extend_from_slice(&text[copied..at]);
+                    copy.extend_from_slice(number.as_bytes());
+                    copied = at + word;
+                }
+                word
+            }
+            _ => 1,
+        };
+    }
+    if copied == 0 {
+        return None;
+    }
+    copy.extend_from_slice(&text[copied..]);
+    Some(copy)
+}
+
+/// Returns the form of a whole number in which the parser does not round it: `9007199254740993.0`
+/// as an integer, and one of more than 64 bits in quotes. Returns `None` for a number whose digits
+/// stay, such as `1e22`.
+pub(crate) fn unrounded(word: &[u8]) -> Option<String> {
+    if word.len() < MIN_ROUNDED_BYTES {
+        return None;
+    }
+    let read: Number = serde_json::from_slice(word).ok().filter(Number::is_f64)?;
+    let word = std::str::from_utf8(word).ok()?;
+    let (digits, zeros) = decimal(word);
+    if digits.is_empty() || zeros < 0 || decimal(&read.to_string()) == (digits.clone(), zeros) {
+        return None;
+    }
+    let sign = if word.starts_with('-') { "-" } else { "" };
+    let whole = format!("{sign}{digits}{}", "0".repeat(zeros.min(20) as usize));
+    let fits = whole.parse::<i64>().is_ok() || whole.parse::<u64>().is_ok();
+    Some(if fits { whole } else { format!("\"{word}\"") })
+}
+
+/// Returns the digits of a number without zeros at the ends, and how many zeros come after them.
+fn decimal(number: &str) -> (String, i64) {
+    let (number, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{fraction}");
+    let most = digits.trim_end_matches('0');
+    let zeros = (digits.len() - most.len()) as i64 - fraction.len() as i64;
+    let zeros = zeros.saturating_add(exponent.parse().unwrap_or(0));
+    (most.trim_start_matches(['-', '0']).to_owned(), zeros)
+}
+
 fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     let mut repaired = None;
     let mut at = 0;
@@ -191,6 +258,34 @@ mod tests {
             let value: Value = read(text.as_bytes()).expect(text);
             assert_eq!(value, expected, "{text}");
         }
+    }
+
+    #[test]
+    fn no_whole_number_is_rounded_and_no_other_text_changed() {
+        let long = "12345678901234567890123";
+        for (number, expected) in [
+            ("18446744073709551615", "18446744073709551615"),
+            ("-9223372036854775808", "-9223372036854775808"),
+            ("-9223372036854775809", r#""-9223372036854775809""#),
+            ("18446744073709551616", r#""18446744073709551616""#),
+            (long, r#""12345678901234567890123""#),
+            ("9007199254740993.00", "9007199254740993"),
+            ("-0.90071992547409930e16", "-9007199254740993"),
+            ("0.1000000000000000e17", "1e+16"),
+            ("100000000000000000000000", "1e+23"),
+            ("1.7976931348623157E308", "1.7976931348623157e+308"),
+            ("-0.000000000000000000e99", "-0.0"),
+            ("12345678901234567890123.5", "1.2345678901234568e+22"),
+            ("3.14159265358979323846264", "3.141592653589793"),
+        ] {
+            let text = format!(r#"{{"{long}":"\"{long}","a":[{number},"{number}",1]}}"#);
+            let value: Value = read(text.as_bytes()).expect(number);
+            let expected = format!(r#"{{"{long}":"\"{long}","a":[{expected},"{number}",1]}}"#);
+            assert_eq!(value.to_string(), expected);
+        }
+        assert_eq!(read::<f64>(long.as_bytes()), Ok(1.234_567_890_123_456_8e22));
+        let error = read::<Value>(format!("[{long}, x]").as_bytes()).expect_err("no JSON");
+        assert_eq!(error.place(), Some((1, 27)));
     }
 
     #[test]

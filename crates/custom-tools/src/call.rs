@@ -147,9 +147,6 @@ impl Call {
         listed: &ToolEntry,
         tool_env: &ToolEnv,
     ) -> Result<Self, ToolError> {
-        for (name, value) in &args {
-            check_exact(name, value, &manifest.declared.schema["properties"][name])?;
-        }
         let place = working_directory(&manifest.running, tool_env)?;
         let root = tool_env.workspace.root();
         let directory = listed.file.parent().unwrap_or(root);
@@ -479,30 +476,4 @@ fn parameters(
         }
     }
     Ok(variables)
-}
-
-/// Refuses an integer that the JSON parser had to round, such as 12345678901234567890123, because
-/// the tool would get another number than was sent. `schema` describes the value.
-fn check_exact(name: &str, value: &Value, schema: &Value) -> Result<(), ToolError> {
-    match value {
-        Value::Number(number) => {
-            // Small integers have been written as such.
-            let is_rounded = number.is_f64() && number.as_f64().is_some_and(|n| n.fract() == 0.0);
-            if is_rounded && !schema.to_string().contains("\"number\"") {
-                return Err(ToolError::invalid(format!(
-                    "\"{name}\" has an integer of more than 64 bits, about {number}, whose last \
-                     digits are lost."
-                ))
-                .with_hint("A tool can take such an integer as a text."));
-            }
-            Ok(())
-        }
-        Value::Array(items) => items
-            .iter()
-            .try_for_each(|item| check_exact(name, item, &schema["items"])),
-        Value::Object(map) => map
-            .iter()
-            .try_for_each(|(key, value)| check_exact(key, value, &schema["properties"][key])),
-        _ => Ok(()),
-    }
 }

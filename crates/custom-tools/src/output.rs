@@ -92,33 +92,7 @@ fn parse(stdout: &[u8]) -> Result<(&str, Value), String> {
         return Err("it is nothing, where JSON was expected.".to_owned());
     }
     let value = json::read(text.as_bytes()).map_err(|e| format!("it is not valid JSON: {e}."))?;
-    if let Some(integer) = rounded_integer(text) {
-        return Err(format!(
-            "its integer {integer} has more than 64 bits, so that its last digits would be lost; a \
-             text can have it."
-        ));
-    }
     Ok((text, value))
-}
-
-/// Finds an integer in valid JSON that is read as a rounded number.
-fn rounded_integer(json: &str) -> Option<&str> {
-    let (mut in_text, mut escaped) = (false, false);
-    let words = json.split(|c: char| {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = in_text,
-            '"' => in_text = !in_text,
-            _ => {}
-        }
-        in_text || !(c.is_ascii_alphanumeric() || "+-.".contains(c))
-    });
-    let is_integer = |word: &&str| {
-        let digits = word.strip_prefix('-').unwrap_or(word);
-        digits.len() > 18 && digits.bytes().all(|b| b.is_ascii_digit())
-    };
-    let mut integers = words.filter(is_integer);
-    integers.find(|word| word.parse::<i64>().is_err() && word.parse::<u64>().is_err())
 }
 
 pub(super) fn printed(stdout: &[u8]) -> Result<Printed, String> {

@@ -2,6 +2,8 @@
 //! checked against if a model can't get all of it.
 
 use super::{ToolError, check};
+use crate::json::unrounded;
+use crate::text::excerpt;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -138,6 +140,9 @@ pub(super) fn describe(value: &Value) -> String {
         Value::Null => "null".to_owned(),
         Value::Bool(b) => format!("the boolean {b}"),
         Value::Number(n) => format!("the number {n}"),
+        Value::String(s) if unrounded(s.as_bytes()).is_some() => {
+            format!("{}, an integer of more than 64 bits", excerpt(s, 100))
+        }
         Value::String(s) if s.chars().count() <= 40 => format!("the string {s:?}"),
         Value::String(_) => "a string".to_owned(),
         Value::Array(_) => "an array".to_owned(),
