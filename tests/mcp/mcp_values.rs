@@ -2,6 +2,7 @@
 //! of the user's, a pair of commands, or a server.
 
 use std::fmt::Write as _;
+use std::fs;
 
 use serde_json::{Value, json};
 
@@ -223,6 +224,95 @@ fn half_a_character_or_a_byte_order_mark_costs_nothing_of_an_answer() {
                 "{list}"
             );
         }
+    }
+    s.all_gone();
+}
+
+#[test]
+fn one_limit_is_for_all_texts_of_an_answer_and_for_its_error() {
+    const LIMIT: usize = 40_000;
+    let s = servers();
+    let (text, line) = ("y".repeat(3_000), "ö\n".repeat(1_500));
+    let texts = json!([text, line]).to_string();
+    let many = vec![&texts[1..texts.len() - 1]; 50].join(",");
+    let blocks =
+        json!([{"type": "text", "text": text}, {"type": "text", "text": line}]).to_string();
+    let blocks = vec![&blocks[1..blocks.len() - 1]; 50].join(",");
+    let long = text.repeat(100);
+    for (tool, raw, code) in [
+        ("result", format!("{{\"llmContent\":[{many}]}}"), 0),
+        (
+            "result",
+            format!("{{\"error\":{{\"message\":\"{long}\"}}}}"),
+            0,
+        ),
+        (
+            "result",
+            format!("{{\"llmContent\":[{many}],\"error\":{{\"message\":\"{long}\"}}}}"),
+            0,
+        ),
+        ("pair", long.clone(), 3),
+        (
+            "pair",
+            format!(
+                "{{\"functionResponse\":{{\"name\":\"p\",\"response\":{{\"error\":\"{long}\"}}}}}}"
+            ),
+            0,
+        ),
+        ("s__t", format!("{{\"content\":[{blocks}]}}"), 0),
+        (
+            "s__t",
+            format!("{{\"isError\":true,\"content\":[{blocks}]}}"),
+            0,
+        ),
+        (
+            "s__t",
+            format!("{{\"isError\":true,\"content\":[{{\"type\":\"text\",\"text\":\"{long}\"}}]}}"),
+            0,
+        ),
+    ] {
+        let args = json!({"raw": raw, "code": code}).to_string();
+        let answer = call(&s, tool, &args, &[]);
+        let response = answer.json()["functionResponse"]["response"].take();
+        let said = response["error"]
+            .as_str()
+            .or(response["output"].as_str())
+            .expect("a text");
+        let (shown, note) = said.split_once("[Truncated: ").expect("a note");
+        assert!(
+            shown.chars().count() <= LIMIT + 1,
+            "{tool}: {}",
+            shown.len()
+        );
+        assert!(shown.chars().count() > LIMIT / 2, "{tool}: {}", shown.len());
+        let (count, rest) = note.split_once(" more characters").expect("a count");
+        let file = rest
+            .split_once("The whole answer is in ")
+            .expect("a file")
+            .1;
+        let whole = fs::read_to_string(file.split_once(';').expect("its end").0).expect("kept");
+        let shown = shown.trim_end_matches('\n');
+        assert!(
+            whole.starts_with(shown) && whole.chars().count() >= 300_000,
+            "{tool}"
+        );
+        let left = whole.chars().count() - shown.chars().count();
+        let count: usize = count.parse().expect("a number");
+        assert!(
+            (left - 1..=left).contains(&count),
+            "{tool}: {count}, {left}"
+        );
+        let whole = call(&s, tool, &args, &["--output", "result"]).json();
+        let content = whole["llmContent"].to_string().chars().count();
+        let error = whole["error"]["message"].to_string().chars().count();
+        let is_once = whole["llmContent"]
+            .to_string()
+            .contains(&whole["error"]["message"].to_string());
+        assert!(
+            content.min(error) < 1_000 || is_once,
+            "{tool}: {content}, {error}"
+        );
+        assert!(content.max(error) < 2 * LIMIT, "{tool}: {content}, {error}");
     }
     s.all_gone();
 }

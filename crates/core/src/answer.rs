@@ -8,7 +8,8 @@ use crate::colours::{self, Look};
 use crate::message::{Content, Part};
 use crate::text::{harmless_colours, harmless_lines, line_name, unread_sentence};
 use crate::tool::{
-    Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ResultView, ToolError, ToolResult,
+    Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ResultError, ResultView, ToolError,
+    ToolResult,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -16,6 +17,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
+use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -114,15 +116,24 @@ impl Answer<'_> {
         }
     }
 
-    /// Cuts each text of a result that has more than `limit` characters, and appends how much is
-    /// missing. The whole text goes to `keep`. Nothing is cut if `limit` is `None`, if the outcome
-    /// is a [`ToolError`], or if the tool has kept to a limit of its own.
+    /// Cuts the texts of an answer, or its error, if together they have more than `limit`
+    /// characters: several texts become one, before the media. The note at its end says how much is
+    /// missing, and the whole text goes to `keep`. Nothing is cut if `limit` is `None`, or if the
+    /// tool has kept to a limit of its own.
     pub fn limit(&mut self, limit: Option<usize>, keep: KeepText<'_>) {
-        let (Some(limit), Ok(result)) = (limit, &mut self.outcome) else {
-            return;
+        let Some(mut limit) = limit else { return };
+        let result = match &mut self.outcome {
+            Ok(result) => result,
+            Err(e) => return limit_text(&mut e.message, limit, keep),
         };
         if result.view.is_limited {
             return;
+        }
+        let is_content = |error: &&mut ResultError| error.message == text_of(&result.llm_content);
+        let (same, other): (Vec<_>, Vec<_>) = result.error.iter_mut().partition(is_content);
+        for error in other {
+            limit_text(&mut error.message, limit, keep);
+            limit = limit.saturating_sub(error.message.chars().count());
         }
         if let (LlmContent::Text(text), Some(outline)) =
             (&mut result.llm_content, result.view.outline.take())
@@ -131,11 +142,12 @@ impl Answer<'_> {
             cut_to(text, &outline, keep);
             result.view.odd_names.keep_within(0);
         }
-        for text in texts_mut(&mut result.llm_content) {
-            limit_text(text, limit, keep);
-        }
+        limit_content(&mut result.llm_content, limit, keep);
         if let LlmContent::Text(text) = &result.llm_content {
             result.view.odd_names.keep_within(text.len());
+        }
+        for error in same {
+            error.message = text_of(&result.llm_content);
         }
     }
 
@@ -630,6 +642,24 @@ fn text_of(content: &LlmContent) -> String {
     let text = |part: Part| part.text.clone().unwrap_or_else(|| processed(&part));
     let texts: Vec<String> = content.to_parts().into_iter().map(text).collect();
     texts.join("\n")
+}
+
+fn limit_content(content: &mut LlmContent, limit: usize, keep: KeepText<'_>) {
+    let mut texts = texts_mut(content);
+    let sizes = texts.iter().map(|text| text.chars().count() + 1);
+    if sizes.sum::<usize>() <= limit + 1 {
+        return;
+    }
+    let all: Vec<String> = texts.iter_mut().map(|text| mem::take(*text)).collect();
+    let mut whole = all.join("\n");
+    limit_text(&mut whole, limit, keep);
+    *texts[0] = whole;
+    if let LlmContent::List(list) = content {
+        list.retain(|item| match item {
+            PartOrText::Text(text) => !text.is_empty(),
+            PartOrText::Part(part) => part.text.as_ref().is_none_or(|text| !text.is_empty()),
+        });
+    }
 }
 
 fn texts_mut(content: &mut LlmContent) -> Vec<&mut String> {

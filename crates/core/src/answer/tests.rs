@@ -89,15 +89,18 @@ fn failures_name_their_kind_in_every_form() {
 
 #[test]
 fn a_text_over_the_limit_says_how_much_is_missing() {
-    let mut answer = Answer {
-        name: "t",
-        id: None,
-        outcome: Ok(ToolResult::text("line é\n".repeat(100))),
-    };
-    answer.limit(Some(70), &|_| None);
-    let text = answer.to_text();
-    assert!(text.starts_with(&"line é\n".repeat(10)), "{text}");
-    assert!(text.contains("630 more characters in 90 lines"), "{text}");
+    let lines = "line é\n".repeat(100);
+    for outcome in [
+        Ok(ToolResult::text(&*lines)),
+        Err(ToolError::failed(&*lines)),
+    ] {
+        let (name, id) = ("t", None);
+        let mut answer = Answer { name, id, outcome };
+        answer.limit(Some(70), &|_| None);
+        let text = answer.to_text();
+        assert!(text.starts_with(&"line é\n".repeat(10)), "{text}");
+        assert!(text.contains("630 more characters in 90 lines"), "{text}");
+    }
 }
 
 #[test]
