@@ -77,6 +77,39 @@ fn only_checked_arguments_are_in_the_environment() {
 }
 
 #[test]
+fn a_failure_counts_all_of_the_output_that_it_leaves_out() {
+    let printed = |to: &str| format!("seq 1 2000000 {to}; exit 1");
+    for (output, to) in [("text", ""), ("text", ">&2"), ("json", ""), ("json", ">&2")] {
+        let script = format!(
+            "#!/bin/sh\n# /// tool\n# description = \"d\"\n# output = \"{output}\"\n# ///\n{}\n",
+            printed(to)
+        );
+        let ws = with("tell.sh", &script);
+        let said = tool(&ws, "tell", &json!({})).unwatched().run();
+        let said = said.error("execution_failed", 1);
+        let (_, note) = said.split_once("[… ").expect("a note");
+        assert!(!note.contains('…'), "{said}");
+        let (count, rest) = note
+            .split_once(" bytes before are left out")
+            .expect("a count");
+        let (whole, shown) = rest.split_once("]\n").expect("its end");
+        assert!(
+            shown.len() > 3_900 && shown.ends_with("\n2000000"),
+            "{said}"
+        );
+        // The last line break is no part of what is shown.
+        let left = 14_888_896 - shown.len() - 1;
+        let count: usize = count.parse().expect("a number");
+        assert!((left..=left + 1).contains(&count), "{count}, {left}");
+        if let Some((_, file)) = whole.split_once("the whole is in ") {
+            let kept = std::fs::metadata(file).expect("kept").len();
+            assert_eq!(kept, 14_888_896);
+        }
+        assert_eq!(whole.is_empty(), (output, to) != ("text", ""), "{said}");
+    }
+}
+
+#[test]
 fn an_argument_too_long_for_a_variable_is_not_lost() {
     let script = |line: &str| {
         format!(

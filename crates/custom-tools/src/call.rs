@@ -229,11 +229,15 @@ impl Call {
         let captured = streams.text.take().map(Capture::finish);
         let errors = streams.errors.text();
         let printed = |captured: Option<&CapturedOutput>| match captured {
-            Some(captured) => captured.text.clone(),
-            None => plain_text(&streams.whole).trim().to_owned(),
+            Some(captured) => end_of(&captured.text, captured.bytes, captured.file.as_deref()),
+            None => end_of(
+                &plain_text(&streams.whole),
+                streams.whole.len() as u64,
+                None,
+            ),
         };
         if let Some(error) = self.program.interrupted(end) {
-            let output = captured.map(|c| c.text).unwrap_or_default();
+            let output = captured.map(|c| printed(Some(&c))).unwrap_or_default();
             let message = with_streams(&error.to_string(), &errors, &output);
             return Ok(of_result(failed(message, error.kind)));
         }
@@ -401,7 +405,7 @@ fn with_streams(message: &str, errors: &str, output: &str) -> String {
     let mut text = message.to_owned();
     for (title, stream) in [("Standard error", errors), ("Standard output", output)] {
         if !stream.trim().is_empty() {
-            text.push_str(&format!("\n{title}:\n{}", end_of(stream.trim_end())));
+            text.push_str(&format!("\n{title}:\n{}", stream.trim_end()));
         }
     }
     if errors.trim().is_empty() && output.trim().is_empty() {
@@ -410,17 +414,17 @@ fn with_streams(message: &str, errors: &str, output: &str) -> String {
     text
 }
 
-fn end_of(text: &str) -> String {
-    let count = text.chars().count();
-    if count <= FAILURE_CHARS {
+/// Returns the end of an output of `bytes`, which `file` holds as a whole.
+fn end_of(text: &str, bytes: u64, file: Option<&Path>) -> String {
+    let text = text.trim();
+    let Some((before, c)) = text.char_indices().nth_back(FAILURE_CHARS) else {
         return text.to_owned();
-    }
-    let skipped = count - FAILURE_CHARS;
-    let from = text.char_indices().nth(skipped).map_or(0, |(at, _)| at);
-    format!(
-        "[… {skipped} characters before are left out]\n{}",
-        &text[from..]
-    )
+    };
+    let end = &text[before + c.len_utf8()..];
+    let left = bytes.saturating_sub(end.len() as u64);
+    let whole = file.map(|file| format!("; the whole is in {}", show_path(file)));
+    let whole = whole.unwrap_or_default();
+    format!("[… {left} bytes before are left out{whole}]\n{end}")
 }
 
 /// The prefix of the environment variables in which a tool gets its arguments. Variables with this
