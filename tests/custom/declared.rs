@@ -77,6 +77,25 @@ fn only_checked_arguments_are_in_the_environment() {
 }
 
 #[test]
+fn defaults_are_filled_in_at_any_depth() {
+    let inner = "{ type = \"object\", description = \"d\", properties = { q = { type = \"integer\", \
+                 default = 3, description = \"d\" } } }";
+    let script = format!(
+        "#!/bin/sh\n# /// tool\n# description = \"d\"\n# [params]\n# o = {inner}\n# l = {{ type = \"array\", \
+         description = \"d\", items = {inner} }}\n# ll = {{ type = \"array\", description = \"d\", items = {{ \
+         type = \"array\", items = {inner} }} }}\n# ///\ncat\n"
+    );
+    let given = json!({"o": {}, "l": [{}, {"q": 1}, {}], "ll": [[], [{}]]});
+    let filled =
+        json!({"o": {"q": 3}, "l": [{"q": 3}, {"q": 1}, {"q": 3}], "ll": [[], [{"q": 3}]]});
+    let output = call(&with("tell.sh", &script), "tell", &given).output();
+    assert_eq!(
+        serde_json::from_str::<Value>(&output).expect("JSON"),
+        filled
+    );
+}
+
+#[test]
 fn a_failure_counts_all_of_the_output_that_it_leaves_out() {
     let printed = |to: &str| format!("seq 1 2000000 {to}; exit 1");
     for (output, to) in [("text", ""), ("text", ">&2"), ("json", ""), ("json", ">&2")] {

@@ -81,7 +81,7 @@ impl Args {
     ///
     /// `invalid_tool_params`, naming the argument and what was expected.
     pub fn filled(mut self, schema: &Schema) -> Result<Map<String, Value>, ToolError> {
-        fill(schema.value(), &mut self.0);
+        fill_members(schema.value(), &mut self.0);
         let mut map = self.checked(schema)?.0;
         map.values_mut().for_each(write_whole);
         Ok(map)
@@ -127,13 +127,23 @@ fn write_whole(value: &mut Value) {
     }
 }
 
-fn fill(schema: &Value, map: &mut Map<String, Value>) {
+fn fill(schema: &Value, value: &mut Value) {
+    match value {
+        Value::Object(map) => fill_members(schema, map),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| fill(&schema["items"], item)),
+        _ => {}
+    }
+}
+
+fn fill_members(schema: &Value, map: &mut Map<String, Value>) {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (key, property) in properties.into_iter().flatten() {
         match (map.get_mut(key), property.get("default")) {
             (None, Some(default)) => drop(map.insert(key.clone(), default.clone())),
-            (Some(Value::Object(inner)), _) => fill(property, inner),
-            _ => {}
+            (Some(inner), _) => fill(property, inner),
+            (None, None) => {}
         }
     }
 }
