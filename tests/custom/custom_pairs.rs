@@ -1,11 +1,12 @@
 //! Pointers to another program's pair of commands.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::harness::custom::{SHOW, call, declared, tool, with};
-use crate::harness::{Call, Workspace};
+use crate::harness::{Call, Workspace, executable};
 
 const POINTER: &str = "discovery_command = \"python3 'project tools.py' --discover\"\ncall_command = \"python3 'project tools.py' --call\"\n";
 
@@ -392,4 +393,64 @@ fn a_parameter_may_be_anything() {
         }
         run(&ws, "t", &json!({})).error("invalid_tool_params", 2);
     }
+}
+
+/// Tools in each form call each other, and note that they run. They end by themselves after twelve calls, whatever
+/// happens.
+#[test]
+fn a_tool_that_calls_itself_ends_at_a_small_depth_whatever_its_form() {
+    let program = executable("call_tool").display().to_string();
+    let body = |next: &str| {
+        format!("echo x >> runs; [ $(wc -l < runs) -lt 12 ] && echo '{{}}' | {program} {next}\n")
+    };
+    let head = "#!/bin/sh\n# /// tool\n# description = \"x\"\n# kind = \"read\"\n# ///\n";
+    let list = r#"[ $1 = list ] && { echo '[{"name": "pair", "description": "x"}]'; exit; }"#;
+    let deep = "5 tools' programs run below each other";
+    // A pair's command does not find the pair itself.
+    let unknown = "There is no tool named";
+    for (first, [one, two, three], count, said) in [
+        ("one", ["one", "", ""], 5, deep),
+        ("two", ["", "two", ""], 5, deep),
+        ("one", ["two", "one", ""], 5, deep),
+        ("pair", ["one", "", "one"], 5, deep),
+        ("pair", ["", "", "pair"], 1, unknown),
+        ("one", ["two", "pair", "one"], 5, unknown),
+    ] {
+        let manifest = "description = \"x\"\nkind = \"read\"\nscript = '''\n";
+        let ws = Workspace::new()
+            .home(".gemini/tools/one.sh", format!("{head}{}", body(one)))
+            .home(
+                ".gemini/tools/two.toml",
+                format!("{manifest}{}'''\n", body(two)),
+            )
+            .file("pair.sh", format!("#!/bin/sh\n{list}\n{}", body(three)))
+            .mode("pair.sh", 0o755);
+        let pair = ws.path("pair.sh");
+        let commands = format!("discovery_command = '{pair} list'\ncall_command = '{pair} call'\n");
+        let ws = ws.home(
+            ".gemini/tools/pointer.toml",
+            format!("kind = \"read\"\n{commands}"),
+        );
+        let answer = tool(&ws, first, &json!({})).unwatched().run();
+        let runs = fs::read_to_string(ws.path("runs")).expect("some ran");
+        assert_eq!(runs.lines().count(), count, "{first}: {}", answer.shown());
+        answer.must_say(answer.text(), &[said]);
+    }
+}
+
+#[test]
+fn the_time_limit_of_a_tool_ends_all_that_it_calls() {
+    let program = executable("call_tool").display().to_string();
+    let head =
+        "#!/bin/sh\n# /// tool\n# description = \"x\"\n# kind = \"read\"\n# timeout = 1\n# ///\n";
+    let script = format!(
+        "{head}trap '' TERM INT HUP\necho x >> runs\n[ $(wc -l < runs) -lt 5 ] || exec sleep 60\n\
+         sed -i s/timeout.=.1$/timeout=60/ $0\necho '{{}}' | {program} deep & wait\n"
+    );
+    let ws = with("deep.sh", &script);
+    let began = Instant::now();
+    let answer = tool(&ws, "deep", &json!({})).unwatched().run();
+    answer.must_say(answer.text(), &["after 1 s, its time limit"]);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }

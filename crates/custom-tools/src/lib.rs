@@ -231,7 +231,7 @@ impl Custom {
     ) -> Vec<(PathBuf, pair::Discovery)> {
         let cache_of = |file: &Path| Some(pair::cache_of(file, &self.caches()?));
         let kept = |file: &Path| pair::read_kept(&cache_of(file)?).filter(|_| !refresh);
-        let files = files.iter().filter(|file| !pair::is_above(file));
+        let files = files.iter().filter(|file| !run::is_above(file));
         let mut pairs: Vec<_> = files.map(|file| (file.clone(), kept(file))).collect();
         let unknown: Vec<_> = pairs
             .iter_mut()

@@ -33,11 +33,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The variable with a list of files, one per line: those whose discovery or call command has
-/// started this process, directly or not. Without it, a discovery command that starts `get_tools`
-/// would be started again by it, without end.
-const RUNNING: &str = "GEMINI_TOOLS_PAIRS";
-
 const DISCOVERY_TIME: Duration = Duration::from_secs(10);
 
 const MAX_DECLARATION_BYTES: usize = 10 * 1024 * 1024;
@@ -52,22 +47,6 @@ pub(super) struct Discovery {
     pub(super) failure: Option<String>,
     #[serde(skip)]
     pub(super) findings: Vec<Diagnostic>,
-}
-
-/// Returns true if this process was started, directly or not, by a command that `file` names.
-pub(super) fn is_above(file: &Path) -> bool {
-    let running = std::env::var_os(RUNNING).unwrap_or_default();
-    let mut files = running.as_bytes().split(|b| *b == b'\n');
-    files.any(|above| above == file.as_os_str().as_bytes())
-}
-
-fn running_with(file: &Path) -> OsString {
-    let mut running = std::env::var_os(RUNNING).unwrap_or_default();
-    if !running.is_empty() {
-        running.push("\n");
-    }
-    running.push(file);
-    running
 }
 
 #[derive(Serialize, Deserialize)]
@@ -226,7 +205,6 @@ fn program(
     let mut environment = env::expanded(&running.env)?;
     let name = tool.unwrap_or_default();
     environment.extend(env::places(name, file.parent().unwrap_or(root), root));
-    environment.push((RUNNING.into(), running_with(file)));
     Ok(Program {
         tool: tool.unwrap_or("The discovery command").to_owned(),
         file: file.to_owned(),

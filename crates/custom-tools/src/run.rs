@@ -17,6 +17,7 @@ use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::{WorkspacePath, show_path};
 use rustix::fd::AsFd;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 pub(super) const MAX_WHOLE_BYTES: usize = 16 * 1024 * 1024;
@@ -26,6 +27,21 @@ pub(super) const MAX_WHOLE_BYTES: usize = 16 * 1024 * 1024;
 const MAX_STDERR_BYTES: usize = MAX_WHOLE_BYTES / 4;
 
 const TAIL_BYTES: usize = 4 * 1024;
+
+/// The variable with a list of files, each with a line break after it: those whose programs have
+/// started this process, directly or not. Without it, a discovery command that starts `get_tools`
+/// would be started again by it, without end, as would a tool that calls itself.
+const RUNNING: &str = "GEMINI_TOOLS_RUNNING";
+
+/// Maximum number of tools' programs that run below each other.
+const MAX_DEPTH: usize = 5;
+
+/// Returns true if this process was started, directly or not, by a program that `file` names.
+pub(super) fn is_above(file: &Path) -> bool {
+    let running = std::env::var_os(RUNNING).unwrap_or_default();
+    let mut files = running.as_bytes().split(|b| *b == b'\n');
+    files.any(|above| above == file.as_os_str().as_bytes())
+}
 
 /// A program that a tool's file names. `tool` is what messages call it.
 #[derive(Debug)]
@@ -85,11 +101,13 @@ impl Program {
         let words = self.words.iter().map(|word| word.to_string_lossy());
         let line = words.collect::<Vec<_>>().join(" ");
         let changes = changes(&self.tool_env, &self.tool, &line, name)?;
+        let mut environment = self.environment.clone();
+        environment.push((RUNNING.into(), self.running_below()?));
         let command = ProgramCommand {
             program,
             arguments,
             not_inherited: PARAMETERS,
-            environment: &self.environment,
+            environment: &environment,
             input: &self.input,
             directory: directory.as_fd(),
             path: place.path(),
@@ -119,6 +137,21 @@ impl Program {
         }
         let undo = undo_note(&watched).map(|note| format!("Undo: {note}"));
         Ok((end, undo))
+    }
+
+    fn running_below(&self) -> Result<OsString, ToolError> {
+        let mut running = std::env::var_os(RUNNING).unwrap_or_default();
+        let depth = running.as_bytes().split(|b| *b == b'\n').count() - 1;
+        if depth >= MAX_DEPTH {
+            return Err(ToolError::failed(format!(
+                "{} was not started: {depth} tools' programs run below each other already.",
+                self.tool
+            ))
+            .with_hint("Perhaps a tool calls itself."));
+        }
+        running.push(&self.file);
+        running.push("\n");
+        Ok(running)
     }
 
     pub(super) fn interrupted(&self, end: CommandOutcome) -> Option<ToolError> {
