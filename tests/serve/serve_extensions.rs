@@ -214,6 +214,19 @@ fn a_tool_of_the_user_s_own_asks_the_client_in_rounds_or_meanwhile() {
 }
 
 #[test]
+fn a_tool_that_asks_without_end_asks_ten_times() {
+    let never_answered = ASKS.replace("case $GEMINI_TOOL_INPUT in", "case '' in");
+    let ws = Workspace::new().home(".gemini/tools/asks.sh", never_answered);
+    let mut server = Server::greeted(&ws, &[], &json!({"elicitation": {}}));
+    let id = server.request("tools/call", &json!({"name": "asks", "arguments": {}}));
+    for _ in 0..10 {
+        let _ = server.answer_request("elicitation/create", &json!({"action": "decline"}));
+    }
+    let answer = server.answer(id).to_string();
+    assert!(answer.contains("asked its client 10 times"), "{answer}");
+}
+
+#[test]
 fn a_tool_of_the_user_s_own_is_read_by_its_uri() {
     let ws = Workspace::new().home(".gemini/tools/note.toml", NOTE);
     let mut server = Server::greeted(&ws, &[], &json!({}));

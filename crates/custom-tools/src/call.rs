@@ -31,6 +31,10 @@ const UNLIMITED_CHARS: usize = 1_000_000;
 
 const FAILURE_CHARS: usize = 4_000;
 
+/// Maximum number of times that a call asks its client, since its time limit does not count
+/// meanwhile.
+const MAX_ROUNDS: usize = 10;
+
 /// A longer value is not put into an environment variable. Linux allows 128 KiB for one.
 pub(super) const MAX_VARIABLE_BYTES: usize = 100_000;
 
@@ -344,6 +348,7 @@ impl ToolInvocation for Call {
     fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let mut given = cx.input.as_ref().and_then(|input| input.given());
         let fixed = self.program.environment.len();
+        let mut rounds = 0;
         loop {
             self.program.environment.truncate(fixed);
             if let Some(given) = &given {
@@ -360,6 +365,14 @@ impl ToolInvocation for Call {
                 }
             };
             cx.cancel.check()?;
+            if rounds == MAX_ROUNDS {
+                return Err(ToolError::failed(format!(
+                    "{} has asked its client {MAX_ROUNDS} times, and asks again.",
+                    self.program.tool
+                ))
+                .with_hint("What was answered is in GEMINI_TOOL_INPUT."));
+            }
+            rounds += 1;
             let Some(input) = &cx.input else {
                 return Err(ToolError::failed(format!(
                     "{} asks its client for {}, and only clients of the Model Context Protocol can be asked.",
