@@ -342,6 +342,9 @@ fn of_a_long_list_only_the_first_count_and_a_note_says_so() {
     let s = Servers::new(&[("one", "many", none())]);
     let listed = s.list(&["--mcp", "--notes"]);
     listed.must_say(&listed.errors(), &["list of tools", "the first 5000 count"]);
+    let answer = s.call("one__tool1_2500", &json!({}));
+    let error = answer.error("tool_not_registered", 2);
+    assert!(error.contains("the first 5000 count"), "{error}");
     s.all_gone();
 }
 

@@ -45,6 +45,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// The code of the finding that the end of a server's list was left out.
+const ENDLESS: &str = "endless-list";
+
 /// The MCP servers that the settings name.
 #[derive(Debug)]
 pub struct Mcp {
@@ -287,7 +290,7 @@ impl Mcp {
         let (mut tools, mut findings) = declare(&server.name, tools);
         let notes = answer["notes"].as_array().into_iter().flatten();
         let notes = notes.filter_map(Value::as_str);
-        findings.extend(notes.map(|note| Diagnostic::error("endless-list", "", "", note)));
+        findings.extend(notes.map(|note| Diagnostic::error(ENDLESS, "", "", note)));
         // The cache is read again, because another process may have accepted changes meanwhile.
         let old = server.cache.as_deref().and_then(cache::read);
         if let Some(old) = &old
@@ -410,7 +413,7 @@ impl Mcp {
         let candidates: Vec<usize> = (0..self.servers.len())
             .filter(|&at| names::may_be_of(name, &self.servers[at].name))
             .collect();
-        let mut names = Vec::new();
+        let (mut names, mut cuts) = (Vec::new(), String::new());
         let mut left_out: BTreeMap<usize, DeclaredTool> = BTreeMap::new();
         for asks in [false, true] {
             for &at in &candidates {
@@ -432,6 +435,8 @@ impl Mcp {
                     None if asks => {
                         let offered = known.tools.iter().filter(|t| server.offers(&t.original));
                         names.extend(offered.map(|tool| tool.name.clone()));
+                        let cut = known.findings.iter().filter(|f| f.code == ENDLESS);
+                        cuts.extend(cut.map(|finding| format!(" {}", finding.message)));
                     }
                     None => {}
                 }
@@ -450,7 +455,7 @@ impl Mcp {
         Err(ToolError::new(
             ErrorKind::ToolNotRegistered,
             format!(
-                "The MCP server {} has no tool named {name:?}.",
+                "The MCP server {} has no tool named {name:?}.{cuts}",
                 servers.join(" or ")
             ),
         )
