@@ -17,7 +17,7 @@ use super::write::Target;
 use super::{OpenFile, Workspace, walk};
 use gemini_tools_core::text::{excerpt, hex};
 use rustix::fs::{CWD, fstat};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -106,7 +106,7 @@ impl Sight {
 /// The files that a conversation had seen before a command ran, and that were unchanged.
 #[derive(Debug)]
 pub struct SeenBefore {
-    files: Vec<PathBuf>,
+    files: HashSet<PathBuf>,
     at: u64,
 }
 
