@@ -47,6 +47,8 @@ fn a_client_is_told_who_serves_which_tools() {
     assert_eq!(hints("erase", "readOnlyHint"), false);
     assert_eq!(hints("erase", "destructiveHint"), true);
     assert_eq!(hints("shout", "destructiveHint"), false);
+    assert_eq!(hints("shout", "readOnlyHint"), true);
+    assert_eq!(hints("shout", "openWorldHint"), false);
 
     for method in ["no/such", "prompts/list", "resources/list"] {
         let answer = server.ask(method, &json!({}));

@@ -28,7 +28,8 @@ impl<P> std::fmt::Debug for FunctionTool<P> {
 }
 
 impl<P> FunctionTool<P> {
-    /// Makes a tool whose calls change nothing and ask for no approval.
+    /// Makes a tool whose calls change nothing, don't reach beyond this machine and ask for no
+    /// approval. A tool that only reads, but elsewhere, implements [`Tool`] itself.
     pub fn read_only(
         name: &str,
         description: &str,
@@ -74,7 +75,7 @@ impl<P: DeserializeOwned + Send + 'static> Tool for FunctionTool<P> {
 
     fn info(&self) -> ToolInfo<'_> {
         match self.changes {
-            None => ToolInfo::new(&self.name, Kind::Read),
+            None => ToolInfo::new(&self.name, Kind::Read).on_this_machine(),
             Some(kind) => ToolInfo {
                 is_read_only: false,
                 is_idempotent: false,
