@@ -1,9 +1,11 @@
 //! `call_tool --check`: rules of files, what is looked at, and the report.
 
 use super::sarif::{check_junit, check_sarif};
-use crate::harness::{Answer, Workspace, lines};
+use crate::harness::{Answer, Workspace, executable, lines};
 use serde_json::Value;
 use std::fmt::Write as _;
+use std::fs;
+use std::process::Command;
 
 /// Rules of each kind, for the files of [`project`].
 const RULES: &str = r#"
@@ -748,6 +750,63 @@ fn a_report_that_can_not_be_written_is_no_passed_check() {
         assert_eq!(call().run().status(), 0, "{flags:?}");
         let full = call().in_bash("exec \"$@\" >/dev/full").run();
         assert_eq!(full.status(), 2, "{flags:?}: {}", full.shown());
+    }
+}
+
+#[test]
+fn an_option_that_writes_a_file_replaces_nothing_that_is_not_a_regular_file() {
+    let rules = "[[rule]]\nid = 'r'\npattern = 'y'\n";
+    let ws = Workspace::new()
+        .file("checks.toml", rules)
+        .file("turns.yaml", "turns:\n- {\"text\": \"Done.\"}\n")
+        .fifo("pipe")
+        .directory("directory")
+        .link("to_pipe", "pipe")
+        .link("to_nothing", "nothing/below");
+    let mut places = vec!["pipe", "to_pipe", "directory", "to_nothing"];
+    let device = ["device", "c", "1", "3"];
+    let made = Command::new("mknod")
+        .args(device)
+        .current_dir(ws.dir())
+        .status();
+    places.extend(
+        made.is_ok_and(|status| status.success())
+            .then_some("device"),
+    );
+    let kinds = || {
+        places.clone().into_iter().map(|name| {
+            fs::symlink_metadata(ws.path(name))
+                .map(|meta| meta.file_type())
+                .ok()
+        })
+    };
+    let before: Vec<_> = kinds().collect();
+    for line in [
+        "call_tool --check checks.toml --update-baseline --baseline",
+        "run_agent --prompt x --model-script turns.yaml --report",
+        "run_agent --prompt x --model-script turns.yaml --record",
+        "run_agent --prompt x --model-script turns.yaml --session",
+    ] {
+        for place in &places {
+            let mut words = line.split(' ');
+            let program = executable(words.next().expect("a program"));
+            let args: Vec<&str> = words.chain([*place]).collect();
+            let answer = ws.program(&program, &args).unwatched();
+            // What reads the pipe finds it empty.
+            let answer = answer
+                .in_bash("sh -c ': > pipe' & timeout 20 \"$@\"; x=$?; kill $!; exit $x")
+                .run();
+            assert!(
+                [1, 2, 42].contains(&answer.status()),
+                "{line} {place}: {}",
+                answer.shown()
+            );
+            assert!(
+                kinds().eq(before.iter().copied()),
+                "{line} {place}: {}",
+                answer.shown()
+            );
+        }
     }
 }
 

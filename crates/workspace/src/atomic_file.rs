@@ -43,8 +43,9 @@ fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Returns the operating system's error, or that the file can't have the same access. Nothing
-/// half-written is left then.
+/// Returns the operating system's error, that the file can't have the same access, or that `path` is
+/// there and leads to no regular file: a device or a pipe would be gone. Nothing half-written is
+/// left then.
 pub fn put(
     path: &Path,
     content: &[u8],
@@ -54,6 +55,9 @@ pub fn put(
 ) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    if path.symlink_metadata().is_ok() && !path.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
     let mut prefix = OsString::from(".");
     prefix.push(name);
     prefix.push(".");
