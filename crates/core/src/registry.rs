@@ -4,6 +4,7 @@ use crate::tail_call::{self, TailCalls};
 use crate::tool::{Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
 /// The prefix that Gemini CLI 0.61 adds to the name of a discovered tool.
@@ -37,8 +38,10 @@ type Tools = Vec<Arc<dyn Tool>>;
 pub struct Source(LazyLock<Tools, Box<dyn FnOnce() -> Tools + Send>>);
 
 impl Source {
-    /// Makes a source whose tools `find` returns. It is called once at most.
+    /// Makes a source whose tools `find` returns. It is called once at most; if it panics, the
+    /// source has no tools.
     pub fn new(find: impl FnOnce() -> Tools + Send + 'static) -> Self {
+        let find = || catch_unwind(AssertUnwindSafe(find)).unwrap_or_default();
         Self(LazyLock::new(Box::new(find)))
     }
 }

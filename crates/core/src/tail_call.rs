@@ -46,10 +46,11 @@ pub fn execute(
 ) -> Result<ToolResult, ToolError> {
     let mut made = 0;
     loop {
-        convert(&*tool, &mut args);
-        let call = judge(&*tool, args)?;
         // A panic inside the tool is this call's failure, not the end of the process.
-        let mut result = catch(tool.name(), || call.run(cx))?;
+        let mut result = catch(tool.name(), || {
+            convert(&*tool, &mut args);
+            judge(&*tool, args)?.run(cx)
+        })?;
         let next = match result.tail_tool_call_request.take() {
             // The model gets to see a failure instead of a further call, as in Gemini CLI.
             Some(next) if result.error.is_none() => next,
@@ -99,8 +100,7 @@ pub(crate) fn unjudged(
     args: Value,
     cx: &Context,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let args = Args::from_value(args)?;
-    catch(tool.name(), || build(tool, args, cx))
+    build(tool, Args::from_value(args)?, cx)
 }
 
 /// Builds a call if it is allowed without asking a person.
@@ -116,7 +116,7 @@ pub(crate) fn unasked(
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let name = tool.name();
     let call = unjudged(tool, args, cx)?;
-    let message = match catch(name, || call.confirmation(cx))? {
+    let message = match call.confirmation(cx)? {
         Confirmation::NotNeeded => return Ok(call),
         Confirmation::Forbidden(reason) => reason,
         Confirmation::Ask(_) => format!(

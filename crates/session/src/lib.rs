@@ -546,8 +546,7 @@ impl Session {
             .gate
             .verdict(&call_of(tool, args.as_map()), options.person.is_some());
         let is_denied = verdict.decision == Decision::Deny;
-        let built = tool::catch(tool.name(), || tool::build(tool, args, cx));
-        let invocation = match built {
+        let invocation = match tool::build(tool, args, cx) {
             Ok(invocation) => invocation,
             Err(_) if is_denied => return Err(verdict.to_error()),
             Err(e) => return Err(e),
@@ -650,7 +649,7 @@ impl SessionCall<'_> {
 
     fn build(&self) -> Result<Box<dyn ToolInvocation>, ToolError> {
         let args = Args::from_value(self.args.clone())?;
-        tool::catch(self.tool.name(), || tool::build(self.tool, args, self.cx))
+        tool::build(self.tool, args, self.cx)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::{CallOptions, Session};
 use gemini_tools_core::answer::Answer;
-use gemini_tools_core::tool::{Context, ToolError, ToolResult};
+use gemini_tools_core::tool::{Context, ToolError, ToolResult, catch};
 use gemini_tools_environment::variables::switch_of;
 use gemini_tools_workspace::seen::UnseenChanges;
 use serde_json::Value;
@@ -38,7 +38,8 @@ impl Session {
         let remembers = !options.is_explained && !matches!(options.reader, Reader::Person);
         cx.view.remembers = remembers && seen.reaction() != UnseenChanges::Off;
         let mut notes = Vec::new();
-        let outcome = prepared.and_then(|()| self.call(name, args, options, cx, &mut notes));
+        let call = || self.call(name, args, options, cx, &mut notes);
+        let outcome = prepared.and_then(|()| catch(name, call));
         if let Some(tell) = options.tell {
             self.tell_notes(tell);
         }

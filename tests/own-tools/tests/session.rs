@@ -14,9 +14,9 @@ fn asking_for_a_command(kind: &str) -> Workspace {
     with("look.sh", &script)
 }
 
-fn said(ws: &Workspace, mode: &str) -> (String, bool) {
+fn said(ws: &Workspace, mode: &str, name: &str) -> (String, bool) {
     let program = Path::new(env!("CARGO_BIN_EXE_session-call"));
-    let answer = ws.program(program, &[mode, "look"]).unwatched().run();
+    let answer = ws.program(program, &[mode, name]).unwatched().run();
     let is_made = fs::remove_file(ws.path("made")).is_ok();
     (answer.text().to_owned(), is_made)
 }
@@ -25,7 +25,7 @@ fn said(ws: &Workspace, mode: &str) -> (String, bool) {
 fn a_tail_call_in_a_session_passes_the_gate_of_the_session() {
     let ws = asking_for_a_command("read");
     for mode in ["default", "host", "yolo"] {
-        let (text, is_made) = said(&ws, mode);
+        let (text, is_made) = said(&ws, mode, "look");
         let expected = if mode == "default" {
             "policy_violation"
         } else {
@@ -36,12 +36,12 @@ fn a_tail_call_in_a_session_passes_the_gate_of_the_session() {
     let ws = asking_for_a_command("execute");
     let rule = "[[rule]]\ntoolName = \"look\"\ndecision = \"allow\"\npriority = 10\n";
     let ws = ws.home(".gemini/policies/look.toml", rule);
-    let (text, is_made) = said(&ws, "default");
+    let (text, is_made) = said(&ws, "default", "look");
     assert!(
         text.contains("run_shell_command needs") && !is_made,
         "{text}"
     );
-    let (text, is_made) = said(&ws, "yolo");
+    let (text, is_made) = said(&ws, "yolo", "look");
     assert!(is_made, "{text}");
 }
 
@@ -57,4 +57,30 @@ fn a_tool_that_a_program_adds_passes_the_gate_and_takes_no_name_of_another() {
     let (text, is_marked) = said("default");
     assert!(text.contains("policy_violation") && !is_marked, "{text}");
     assert_eq!(said("yolo"), ("\"Marked.\"\n".to_owned(), true));
+}
+
+#[test]
+fn a_panic_anywhere_in_a_tool_is_the_error_of_its_call() {
+    let built = ["no_parameters", "no_build"];
+    let asked = ["no_confirmation", "no_describe", "no_locations"];
+    let ws = Workspace::new();
+    for (mode, names) in [
+        ("registry", [&built[..], &["no_run"]].concat()),
+        (
+            "asks",
+            [&built[..], &asked, &["no_run", "no_answer"]].concat(),
+        ),
+        ("explains", [&built[..], &asked].concat()),
+        ("yolo", [&built[..], &["no_run"]].concat()),
+    ] {
+        for name in names {
+            let (text, _) = said(&ws, mode, name);
+            let expected = format!("caught: The tool {name} has crashed");
+            assert!(text.starts_with(&expected), "{mode} {name}: {text}");
+        }
+    }
+    // A source that panics has no tools, and the others stay usable.
+    let (text, _) = said(&ws, "registry", "other");
+    assert!(text.contains("no tool named \"other\""), "{text}");
+    assert_eq!(said(&ws, "registry", "no_answer").0, "\"Done.\"\n");
 }
