@@ -63,7 +63,7 @@ impl ToolRegistry {
     ///
     /// # Errors
     ///
-    /// `invalid_tool_params` where the name is taken or not valid for the Gemini API.
+    /// `invalid_tool_params` where the name is taken, or as [`ToolRegistry::replace`].
     pub fn register(&mut self, tool: impl Tool + 'static) -> Result<(), ToolError> {
         let name = tool.name().to_owned();
         if self.tools.contains_key(&name) {
@@ -79,13 +79,18 @@ impl ToolRegistry {
     ///
     /// # Errors
     ///
-    /// Returns `invalid_tool_params` if the name is not valid for the Gemini API.
+    /// Returns `invalid_tool_params` if the name is not valid for the Gemini API, or the schema is
+    /// no object.
     pub fn replace(
         &mut self,
         tool: impl Tool + 'static,
     ) -> Result<Option<Arc<dyn Tool>>, ToolError> {
         let name = tool.name().to_owned();
         check_name(&name)?;
+        if !tool.parameters().is_object() {
+            let message = format!("The schema of the tool {name} is no JSON object.");
+            return Err(ToolError::invalid(message));
+        }
         Ok(self.tools.insert(name, Arc::new(tool)))
     }
 

@@ -531,6 +531,9 @@ impl Workspace {
 fn not_opened(what: &str, error: &std::io::Error) -> ToolError {
     let hint = match error.kind() {
         std::io::ErrorKind::PermissionDenied => "It must be readable.",
+        _ if Errno::from_io_error(error) == Some(Errno::LOOP) => {
+            "A part of the path is a link; give it without links."
+        }
         _ => "Start the command in an existing directory.",
     };
     ToolError::failed(format!("{what} can't be opened: {error}.")).with_hint(hint)

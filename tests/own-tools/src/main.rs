@@ -16,9 +16,6 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Deserialize)]
-struct Nothing {}
-
-#[derive(Deserialize)]
 struct Shout {
     text: String,
 }
@@ -50,7 +47,7 @@ fn add(tools: &mut ToolRegistry) -> Result<(), ToolError> {
         shout,
     ))?;
 
-    let erase = |_: Nothing, _: &Context| -> Result<ToolResult, ToolError> {
+    let erase = |(): (), _: &Context| -> Result<ToolResult, ToolError> {
         Err(ToolError::new(ErrorKind::FileNotFound, "Nothing to erase."))
     };
     tools.register(FunctionTool::changing(
@@ -61,7 +58,7 @@ fn add(tools: &mut ToolRegistry) -> Result<(), ToolError> {
         erase,
     ))?;
 
-    let crash = |_: Nothing, _: &Context| -> Result<ToolResult, ToolError> { panic!("on purpose") };
+    let crash = |(): (), _: &Context| -> Result<ToolResult, ToolError> { panic!("on purpose") };
     tools.register(FunctionTool::read_only(
         "crash",
         "Crashes.",
@@ -71,7 +68,7 @@ fn add(tools: &mut ToolRegistry) -> Result<(), ToolError> {
 
     let has_ended = Arc::new(AtomicBool::new(false));
     let ended = Arc::clone(&has_ended);
-    let wait = move |_: Nothing, cx: &Context| {
+    let wait = move |(): (), cx: &Context| {
         cx.update_output(OutputUpdate::Text("waiting".to_owned()));
         let error = loop {
             match cx.cancel.check() {
@@ -89,7 +86,7 @@ fn add(tools: &mut ToolRegistry) -> Result<(), ToolError> {
         wait,
     ))?;
 
-    let until_ended = move |_: Nothing, cx: &Context| {
+    let until_ended = move |(): (), cx: &Context| {
         while !has_ended.load(Ordering::Acquire) {
             cx.cancel.check()?;
             thread::sleep(PAUSE);

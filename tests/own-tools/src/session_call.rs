@@ -69,6 +69,11 @@ fn call() -> Result<String, ToolError> {
     if taken.is_ok() {
         return Err(ToolError::failed("A built-in tool was replaced."));
     }
+    let schema = Schema::from_value(json!("no"));
+    let odd = FunctionTool::read_only("odd", "", schema, |(): (), _| Ok(ToolResult::text("")));
+    if session.add_tool(odd).is_ok() {
+        return Err(ToolError::failed("A schema that is no object was taken."));
+    }
     let person: SharedPrompt = SharedPrompt::new(Box::new(Person));
     let mut options = CallOptions::default();
     options.is_explained = mode.as_deref() == Some("explains");

@@ -84,3 +84,12 @@ fn a_panic_anywhere_in_a_tool_is_the_error_of_its_call() {
     assert!(text.contains("no tool named \"other\""), "{text}");
     assert_eq!(said(&ws, "registry", "no_answer").0, "\"Done.\"\n");
 }
+
+#[test]
+fn a_root_that_is_a_link_is_refused_with_what_to_give() {
+    let ws = Workspace::new().directory("real").link("link", "real");
+    let program = Path::new(env!("CARGO_BIN_EXE_session-call"));
+    let answer = ws.program(program, &["yolo", "mark", &ws.path("link")]);
+    let answer = answer.unwatched().run();
+    answer.must_say(answer.text(), &["is a link; give it without links"]);
+}

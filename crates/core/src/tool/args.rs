@@ -95,8 +95,12 @@ impl Args {
     ///
     /// `invalid_tool_params`, naming the argument and what was expected.
     pub fn parse<P: DeserializeOwned>(self, schema: &Schema) -> Result<P, ToolError> {
-        let value = Value::Object(self.filled(schema)?);
-        serde_path_to_error::deserialize(value).map_err(|e| {
+        let map = self.filled(schema)?;
+        // `P` may be `()`, which serde makes of null only.
+        let nothing = map.is_empty().then_some(Value::Null);
+        let parsed = serde_path_to_error::deserialize(Value::Object(map));
+        let parsed = parsed.or_else(|e| nothing.and_then(|n| P::deserialize(n).ok()).ok_or(e));
+        parsed.map_err(|e| {
             let path = match e.path().to_string() {
                 // This path stands for the object of the arguments itself.
                 root if root == "." => "The arguments".to_owned(),

@@ -68,6 +68,11 @@ impl Schema {
             .get_or_init(|| serde_json::from_str(&self.text).unwrap_or(Value::Null))
     }
 
+    /// Returns true if the schema is a JSON object, without parsing it.
+    pub(crate) fn is_object(&self) -> bool {
+        self.text.starts_with('{')
+    }
+
     /// Returns the schema that arguments are checked against.
     pub fn whole(&self) -> &Value {
         self.whole.as_ref().unwrap_or_else(|| self.value())
