@@ -96,6 +96,73 @@ fn an_explanation_shows_every_file_and_changes_none() {
     assert_eq!(explained["locations"].as_array().map(Vec::len), Some(3));
 }
 
+/// Runs a unified difference.
+fn diff(ws: &Workspace, patch: &str) -> Answer {
+    let call = ws.tool("apply_patch").arguments(&json!({"patch": patch}));
+    call.unwatched().run()
+}
+
+#[test]
+fn the_difference_that_is_shown_has_each_change_of_a_mode() {
+    let modes = "old mode 100644\nnew mode 100755\n";
+    let plain = "old mode 100755\nnew mode 100644\n";
+    let edit = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+two\n";
+    for (mode, path, patch) in [
+        (0o644, "f", format!("diff --git a/f b/f\n{modes}")),
+        (0o644, "f", format!("diff --git a/f b/f\n{modes}{edit}")),
+        (0o755, "f", format!("diff --git a/f b/f\n{plain}")),
+        (0o755, "f", format!("diff --git a/f b/f\n{modes}{edit}")),
+        (0o644, "f", format!("diff --git a/f b/f\n{edit}")),
+        (
+            0o640,
+            "g",
+            format!(
+                "diff --git a/f b/g\n{modes}similarity index 100%\nrename from f\nrename to g\n"
+            ),
+        ),
+        (
+            0o644,
+            "n",
+            format!(
+                "diff --git a/n b/n\nnew file mode 100755\n{}",
+                "index 0..e69de29\n"
+            ),
+        ),
+        (
+            0o644,
+            "n",
+            format!(
+                "diff --git a/n b/n\nnew file mode 100644\n{}",
+                "index 0..e69de29\n"
+            ),
+        ),
+    ] {
+        let ws = Workspace::new().file("f", "one\n").mode("f", mode);
+        let call = ws.tool("apply_patch").flags(&["--explain"]);
+        let explained = call.arguments(&json!({"patch": patch})).run().json();
+        let shown = explained["confirmation"]["fileDiff"]
+            .as_str()
+            .expect("text");
+        diff(&ws, &patch).output();
+        let now = fs::metadata(ws.path(path))
+            .expect("there")
+            .permissions()
+            .mode()
+            & 0o111;
+        let is_told = [
+            (modes, now > 0),
+            (plain, now == 0),
+            ("new file mode 100755\n", now > 0),
+        ];
+        let is_told = is_told
+            .iter()
+            .any(|(lines, is_so)| *is_so && shown.contains(lines));
+        let was = if path == "n" { 0 } else { mode & 0o111 };
+        assert_eq!(is_told, now != was, "{patch}\n{shown}");
+        assert_eq!(shown.contains("mode "), is_told, "{patch}\n{shown}");
+    }
+}
+
 #[test]
 fn modes_links_and_encodings_stay() {
     let ws = Workspace::new()

@@ -16,7 +16,7 @@
 mod change_set;
 
 pub(crate) use change_set::{ChangeSet, failed};
-pub use change_set::{ChangedFile, MAX_CHANGED_FILES, NewContent};
+pub use change_set::{ChangedFile, MAX_CHANGED_FILES, NewContent, mode_with};
 
 use super::in_place::{self, InPlace};
 use super::journal::{Backup, ChangeOrigin, PendingChange};

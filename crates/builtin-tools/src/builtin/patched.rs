@@ -5,9 +5,10 @@ use super::{placeholder, text_diff};
 use crate::patch::{Change, FilePatch, Hunk, HunkError, MARK, Misfit, Patched, apply};
 use gemini_tools_core::tool::{Context, DiffStat, ErrorKind, ToolError};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, changes, diff_lines};
+use gemini_tools_workspace::files::mode;
 use gemini_tools_workspace::lines::{beginning, encoding_of};
 use gemini_tools_workspace::text::Encoding;
-use gemini_tools_workspace::write::{ChangedFile, NewContent, Target};
+use gemini_tools_workspace::write::{ChangedFile, NewContent, Target, mode_with};
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, io_error, show_path};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -183,7 +184,8 @@ impl Planning<'_> {
             access_of: None,
             is_executable: is_executable.then_some(true),
         };
-        let shown = self.shown("creates", None, text, Vec::new());
+        let is_executable = new.is_executable;
+        let shown = self.shown("creates", [None, Some(text)], is_executable, Vec::new());
         Ok((shown, vec![part(&self.subject.place, target, Some(new))]))
     }
 
@@ -199,7 +201,7 @@ impl Planning<'_> {
         }
         let shown = PatchedFile {
             remarks: self.check_seen(&target, None)?,
-            ..self.shown("deletes", Some(&old), "", Vec::new())
+            ..self.shown("deletes", [Some(&old), None], None, Vec::new())
         };
         Ok((shown, vec![part(&self.subject.place, target, None)]))
     }
@@ -213,6 +215,8 @@ impl Planning<'_> {
         index: usize,
     ) -> Result<Plan, ToolError> {
         let (old, encoding) = self.old(&target, hunks)?;
+        let mode = target.current.as_ref().map_or(0, |file| mode(&file.stat));
+        let is_executable = is_executable.filter(|is| mode_with(mode, *is) != mode);
         let added: String = hunks.iter().map(Hunk::added).collect();
         placeholder::check("patch", &added, &old)?;
         let patched = apply(&old, hunks).map_err(|e| self.miss(&e, &old))?;
@@ -232,7 +236,7 @@ impl Planning<'_> {
         } else {
             "updates"
         };
-        let mut shown = self.shown(change, Some(&old), &text, notes);
+        let mut shown = self.shown(change, [Some(&old), Some(&text)], is_executable, notes);
         shown.remarks = self.check_seen(&target, Some(&replaced_lines(&old, &text)))?;
         shown.remarks += &super::hard_links_note(&target);
         let mark = if has_mark(encoding, hunks) {
@@ -348,8 +352,8 @@ impl Planning<'_> {
     fn shown(
         &self,
         change: &'static str,
-        old: Option<&str>,
-        new: &str,
+        [old, new]: [Option<&str>; 2],
+        is_executable: Option<bool>,
         notes: Vec<String>,
     ) -> PatchedFile {
         let name = self
@@ -361,10 +365,22 @@ impl Planning<'_> {
             .to
             .as_ref()
             .map(|to| self.workspace.display_name(to));
-        let diff = text_diff(name.clone(), old, new);
-        let mut text = to.map_or_else(String::new, |to| {
-            format!("rename from {name}\nrename to {to}\n")
-        });
+        let diff = text_diff(name.clone(), old, new.unwrap_or_default());
+        // What git writes of it, so that nobody agrees to a program for a text.
+        let modes = match is_executable {
+            None => "",
+            Some(true) if old.is_none() => "new file mode 100755\n",
+            Some(true) => "old mode 100644\nnew mode 100755\n",
+            Some(false) => "old mode 100755\nnew mode 100644\n",
+        };
+        let mut text = String::new();
+        if !modes.is_empty() {
+            let new_name = to.as_deref().unwrap_or(&name);
+            text = format!("diff --git {name} {new_name}\n{modes}");
+        }
+        if let Some(to) = to {
+            text.push_str(&format!("rename from {name}\nrename to {to}\n"));
+        }
         text.push_str(&diff.file_diff);
         if text.is_empty() {
             text = format!("--- {name}\n+++ {name}\n");

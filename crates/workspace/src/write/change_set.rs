@@ -626,6 +626,16 @@ fn unwritten(e: &std::io::Error) -> ToolError {
     ToolError::new(kind, message)
 }
 
+/// Returns the mode of a file that becomes executable, or no longer is it.
+pub fn mode_with(old: u32, is_executable: bool) -> u32 {
+    // Everybody who may read the file may also execute it.
+    if is_executable {
+        old | (old & 0o444) >> 2
+    } else {
+        old & !0o111
+    }
+}
+
 impl NewContent {
     fn write(
         &self,
@@ -662,15 +672,8 @@ impl NewContent {
         }
         if let Some(is_executable) = self.is_executable {
             let old = written.metadata().map_err(fail)?.permissions().mode();
-            // Everybody who may read the file may also execute it.
-            let new = if is_executable {
-                old | (old & 0o444) >> 2
-            } else {
-                old & !0o111
-            };
-            written
-                .set_permissions(std::fs::Permissions::from_mode(new))
-                .map_err(fail)?;
+            let new = std::fs::Permissions::from_mode(mode_with(old, is_executable));
+            written.set_permissions(new).map_err(fail)?;
         }
         written.sync_data().map_err(fail)?;
         Ok(written)
