@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::peers::output;
 use crate::harness::tree::{Node, Tree};
-use crate::harness::{Answer, Workspace, lines};
+use crate::harness::{Answer, Workspace, lines, write};
 
 fn envelope(body: &str) -> Value {
     json!({"patch": format!("*** Begin Patch\n{body}\n*** End Patch\n")})
@@ -160,6 +162,51 @@ fn the_difference_that_is_shown_has_each_change_of_a_mode() {
         let was = if path == "n" { 0 } else { mode & 0o111 };
         assert_eq!(is_told, now != was, "{patch}\n{shown}");
         assert_eq!(shown.contains("mode "), is_told, "{patch}\n{shown}");
+    }
+}
+
+#[test]
+fn a_difference_without_carriage_returns_says_whether_the_last_line_has_an_end() {
+    let texts = [
+        "a",
+        "a\n",
+        "a\nb",
+        "a\nb\n",
+        "a\nc",
+        "a\nc\n",
+        "a\nb\nc",
+        "a\nb\nc\n",
+    ];
+    let pairs = texts
+        .iter()
+        .flat_map(|old| texts.iter().map(move |new| (*old, *new)));
+    for (old, new) in pairs.filter(|(old, new)| old != new) {
+        let ws = Workspace::new();
+        let [one, two] = [("one", old), ("two", new)].map(|(name, text)| {
+            let path = ws.outside_path(name);
+            write(Path::new(&path), text.as_bytes());
+            path
+        });
+        let mut command = Command::new("diff");
+        command.args(["-u", "--label", "f", "--label", "f", &one, &two]);
+        let patch = String::from_utf8(output(&ws, command).stdout).expect("UTF-8");
+        let returned = |text: &str| text.replace('\n', "\r\n");
+        let longer = returned(&format!("{}\nmore\n", old.trim_end()));
+        fs::write(ws.path("f"), &longer).expect("written");
+        if patch.contains("\n\\ No newline") {
+            assert_ne!(diff(&ws, &patch).status(), 0, "{patch}");
+            assert_eq!(text(&ws, "f"), Some(longer), "{patch}");
+        }
+        fs::write(ws.path("f"), returned(old)).expect("written");
+        let said = diff(&ws, &patch);
+        assert_eq!(said.status(), 0, "{}\n{patch}", said.shown());
+        // Without any line end, a file does not show its own.
+        let new = if old.contains('\n') {
+            returned(new)
+        } else {
+            new.to_owned()
+        };
+        assert_eq!(text(&ws, "f"), Some(new), "{patch}");
     }
 }
 

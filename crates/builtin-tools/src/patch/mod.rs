@@ -142,7 +142,21 @@ impl Hunk {
     fn mark_last_unended(&mut self) {
         if let Some(last) = self.lines.last_mut() {
             last.is_unended = true;
+            self.is_at_end = true;
         }
+    }
+
+    /// Returns true if a unified diff says that a line of the hunk is the last one of the file and
+    /// has no end.
+    fn says_end(&self) -> bool {
+        self.is_numbered && self.lines.iter().any(|line| line.is_unended)
+    }
+
+    /// Returns whether the file's last line has an end after the change, if the hunk says so. A line
+    /// that stays keeps the end that it has.
+    fn is_ended(&self) -> Option<bool> {
+        let last = self.new_lines().next_back().filter(|_| self.says_end())?;
+        (last.role == Role::Added || !last.is_unended).then_some(!last.is_unended)
     }
 
     fn is_unchanged(&self) -> bool {

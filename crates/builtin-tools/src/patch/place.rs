@@ -141,8 +141,7 @@ fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError
         let line = plain.lines().count() + 1 - added.lines().count();
         return Err(HunkError::applied(hunk, line));
     }
-    let end = text.split_inclusive('\n').next().map_or("", line_end);
-    let end = if end.is_empty() { "\n" } else { end };
+    let end = first_end(text);
     if !out.is_empty() && !out.ends_with('\n') {
         out.push_str(end);
     }
@@ -258,13 +257,16 @@ impl<'t> Placing<'t> {
     }
 
     /// Returns those of the line indices `found` at which a hunk is at the end or the beginning of
-    /// the file, if it must be there. A unified diff does not say so itself: only its unchanged
-    /// lines, which are on one side of the change, suggest it. So if its lines are at neither end,
-    /// they are taken where they are, and if they are both at an end and at its line number, it is
-    /// not clear which place is meant.
+    /// the file, if it must be there. A unified diff says so itself only if it marks a line without
+    /// an end. Else its unchanged lines, which are on one side of the change, suggest it. So if its
+    /// lines are at neither end, they are taken where they are, and if they are both at an end and
+    /// at its line number, it is not clear which place is meant.
     fn at_ends(&self, hunk: &Hunk, found: &[usize]) -> Result<Vec<usize>, HunkError> {
         let is_at_ends = |at: &usize| self.is_at_ends(hunk, *at);
-        let (ends, others): (Vec<usize>, Vec<usize>) = found.iter().partition(|at| is_at_ends(at));
+        let is_last =
+            |at: &&usize| !hunk.says_end() || **at + hunk.old().count() == self.lines.len();
+        let found = found.iter().filter(is_last);
+        let (ends, others): (Vec<usize>, Vec<usize>) = found.partition(|at| is_at_ends(at));
         let Some((start, end)) = hunk.start.zip(ends.first()) else {
             let is_said = hunk.start.is_none();
             return Ok(if is_said { ends } else { others });
@@ -431,15 +433,16 @@ impl<'t> Placing<'t> {
                 }
             }
         }
-        // The last line of the file gets a line end only if the old last line had one.
         if at + old_count == self.lines.len() && !is_exact {
-            self.fit_last_end(&mut content, end);
+            self.fit_last_end(hunk, &mut content, end);
         }
         content
     }
 
-    fn fit_last_end(&self, content: &mut String, end: &str) {
-        let is_ended = self.text.ends_with('\n');
+    /// Gives the last line of the file a line end, or takes it away, as the hunk says. If it does
+    /// not, the new last line has one only if the old one had one.
+    fn fit_last_end(&self, hunk: &Hunk, content: &mut String, end: &str) {
+        let is_ended = hunk.is_ended().unwrap_or(self.text.ends_with('\n'));
         let whole = without_end(content);
         // Without its line end, an empty last line would not be there.
         if !is_ended && content.ends_with('\n') && !whole.is_empty() && !whole.ends_with('\n') {
@@ -509,7 +512,13 @@ impl<'t> Placing<'t> {
             return Err(HunkError::missing(hunk, why));
         }
         self.check_not_applied(hunk, line - 1, first)?;
-        Ok((start..end, edited.content, edited.reading))
+        let (mut content, mut end) = (edited.content, end);
+        if hunk.says_end() && without_end(&self.text[end..]).is_empty() {
+            content.push_str(&self.text[end..]);
+            end = self.text.len();
+            self.fit_last_end(hunk, &mut content, first_end(self.text));
+        }
+        Ok((start..end, content, edited.reading))
     }
 }
 
@@ -552,6 +561,11 @@ fn lacks_marks(lines: &[Line], place: &str) -> bool {
 fn without_end(line: &str) -> &str {
     let line = line.strip_suffix('\n').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)
+}
+
+fn first_end(text: &str) -> &str {
+    let end = text.split_inclusive('\n').next().map_or("", line_end);
+    if end.is_empty() { "\n" } else { end }
 }
 
 fn line_end(line: &str) -> &str {

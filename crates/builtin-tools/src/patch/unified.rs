@@ -370,13 +370,14 @@ impl Numbers {
             return Ok(false);
         }
         let is_context = |line: Option<&Line>| line.is_some_and(|line| line.role == Role::Context);
+        let is_said = taken.is_at_end;
         let taken = taken.lines;
         let (first, last) = (is_context(taken.first()), is_context(taken.last()));
         // git and `diff -u` give equally many lines of context before and after a change, unless
         // the file begins or ends there. So a hunk with context on one side only is at the
         // beginning or end of the file.
         hunk.is_at_start = !first && last && self.start <= 1;
-        hunk.is_at_end = !last && first;
+        hunk.is_at_end = !last && first || is_said;
         hunk.start = Some(self.start);
         hunk.lines = taken;
         *at = next;
