@@ -211,6 +211,36 @@ fn a_difference_without_carriage_returns_says_whether_the_last_line_has_an_end()
 }
 
 #[test]
+fn names_whose_prefixes_other_sections_contradict_are_refused() {
+    let edit = |names: &str| format!("{names}@@ -1 +1 @@\n-one\n+two\n");
+    let (with, without) = (
+        edit("--- old/x\n+++ new/x\n"),
+        edit("--- a.txt\n+++ a.txt\n"),
+    );
+    let made = |name: &str| format!("--- /dev/null\n+++ {name}\n@@ -0,0 +1 @@\n+n\n");
+    for (patch, expected) in [
+        (format!("{with}{}", made("new/n")), Some("n")),
+        (format!("{}{with}", made("new/n")), Some("n")),
+        (format!("{with}{}", made("lib/n")), Some("lib/n")),
+        (format!("{without}{}", made("new/n")), Some("new/n")),
+        (format!("{with}{without}{}", made("new/n")), None),
+        (format!("{without}{}", made("b/n")), None),
+        (made("b/n"), Some("n")),
+    ] {
+        let ws = Workspace::new().file("a.txt", "one\n").file("x", "one\n");
+        let said = diff(&ws, &patch);
+        match expected {
+            Some(name) => assert_eq!(text(&ws, name).as_deref(), Some("n\n"), "{patch}"),
+            None => {
+                let said = said.error("invalid_tool_params", 2);
+                assert!(said.contains("or, without a prefix, \"n\""), "{said}");
+                assert_eq!(text(&ws, "a.txt").as_deref(), Some("one\n"), "{patch}");
+            }
+        }
+    }
+}
+
+#[test]
 fn modes_links_and_encodings_stay() {
     let ws = Workspace::new()
         .file("run.sh", "#!/bin/sh\necho one\n")

@@ -223,12 +223,12 @@ fn options(random: &mut Random) -> (Vec<&'static str>, Vec<&'static str>) {
     (making, applying)
 }
 
-/// Has `git apply` and us apply a patch to the tree `before`. Returns whether we did.
+/// Has us apply a patch to the tree `before`, and `git apply` one that says the same. Returns whether we did.
 #[track_caller]
 fn hold(
     ws: &Workspace,
     [before, after]: [&Entries; 2],
-    patch: &str,
+    [patch, same]: [&str; 2],
     applying: &[&str],
     what: &str,
 ) -> bool {
@@ -236,7 +236,7 @@ fn hold(
     place(&theirs, before);
     place(&ws.dir(), before);
     let file = ws.outside_path("patch");
-    write(Path::new(&file), patch.as_bytes());
+    write(Path::new(&file), same.as_bytes());
     // One that git itself can't apply, as of an empty file under a new name, is none to be held to.
     if git(ws, &theirs, &[applying, &[&file]].concat()).is_none() {
         return false;
@@ -386,7 +386,7 @@ fn what_git_makes_is_applied_as_git_applies_it() {
         let patch = String::from_utf8(run(&making)).expect("UTF-8");
         let what = format!("seed {seed}: {making:?}");
         let states = [&before, &after];
-        if !patch.is_empty() && hold(&ws, states, &patch, &applying, &what) {
+        if !patch.is_empty() && hold(&ws, states, [&patch, &patch], &applying, &what) {
             applied += 1;
             for _ in 0..4 {
                 let torn = torn(&mut random, &patch);
@@ -397,9 +397,49 @@ fn what_git_makes_is_applied_as_git_applies_it() {
     assert!(applied * 3 > trials, "{applied} of {trials}");
 }
 
+/// Returns true if the two names of a file show that the directories before them are none of the project.
+fn shows_prefixes(patch: &str) -> bool {
+    let lines: Vec<&str> = patch.lines().collect();
+    lines.windows(2).any(|pair| {
+        let name = |line: &str, mark| Some(line.strip_prefix(mark)?.split('\t').next()?.to_owned());
+        let old = name(pair[0], "--- one/");
+        old.is_some() && old == name(pair[1], "+++ two/")
+    })
+}
+
+/// Writes a difference of `diff -ruN` as another program does: quilt, which gives a file that is not there no name, or
+/// svn, whose names have no prefix.
+fn rewritten(patch: &str, is_svn: bool) -> String {
+    let head = |line: &str| {
+        let (name, time) = line.split_once('\t')?;
+        let (mark, quote, name) =
+            [("--- ", "one/"), ("+++ ", "two/")]
+                .into_iter()
+                .find_map(|(mark, dir)| {
+                    let quoted = name.strip_prefix(mark)?;
+                    let plain = quoted.trim_start_matches('"');
+                    let quote = if plain == quoted { "" } else { "\"" };
+                    Some((mark, quote, plain.strip_prefix(dir)?))
+                })?;
+        let is_there = !time.starts_with("1970-01-01") && !time.starts_with("1969-12-31");
+        Some(match (is_svn, is_there, mark) {
+            (true, false, _) => format!("{mark}{quote}{name}\t(nonexistent)\n"),
+            (true, true, "--- ") => format!("{mark}{quote}{name}\t(revision 3)\n"),
+            (true, true, _) => format!("{mark}{quote}{name}\t(working copy)\n"),
+            (false, false, _) => format!("{mark}/dev/null\n"),
+            (false, true, _) => line.to_owned(),
+        })
+    };
+    let lines = patch.split_inclusive('\n');
+    lines
+        .filter(|line| !line.starts_with("diff -ruN "))
+        .map(|line| head(line).unwrap_or_else(|| line.to_owned()))
+        .collect()
+}
+
 #[test]
-fn what_diff_makes_is_applied_as_git_applies_it() {
-    let trials = 15 * trials();
+fn what_diff_quilt_svn_and_git_without_an_index_make_is_applied_as_git_applies_it() {
+    let trials = 40 * trials();
     let mut applied = 0;
     for seed in seeds("patch_peers", trials) {
         let mut random = Random::new(seed);
@@ -417,10 +457,24 @@ fn what_diff_makes_is_applied_as_git_applies_it() {
         let out = ws.root().join("out");
         command.arg("-C").arg(out).arg(format!("TZ={zone}"));
         command.args(["diff", "-ruN", "one", "two"]);
-        let patch = String::from_utf8(output(&ws, command).stdout).expect("UTF-8");
-        let what = format!("seed {seed}: diff");
-        applied +=
-            u32::from(!patch.is_empty() && hold(&ws, [&before, &after], &patch, &["apply"], &what));
+        let plain = String::from_utf8(output(&ws, command).stdout).expect("UTF-8");
+        let form = random.of(&["diff", "quilt", "svn", "git"]);
+        let patch = match form {
+            "diff" => plain.clone(),
+            "git" => {
+                let mut command = Command::new("git");
+                command.arg("-C").arg(ws.root().join("out"));
+                command.args(["diff", "--no-index", "--no-prefix", "-M", "one", "two"]);
+                String::from_utf8(output(&ws, command).stdout).expect("UTF-8")
+            }
+            form => rewritten(&plain, form == "svn"),
+        };
+        if plain.is_empty() || matches!(form, "quilt" | "git") && !shows_prefixes(&patch) {
+            continue;
+        }
+        let what = format!("seed {seed}: {form}");
+        let states = [&before, &after];
+        applied += u32::from(hold(&ws, states, [&patch, &plain], &["apply"], &what));
     }
     assert!(applied * 3 > trials, "{applied} of {trials}");
 }

@@ -42,12 +42,85 @@ impl Header {
     pub(super) fn ends_in(&self, name: &str) -> bool {
         ends_in(&self.end, name)
     }
+
+    /// Returns true if it has the two names of a rename without any prefixes.
+    pub(super) fn is_bare(&self, old: &str, new: &str) -> bool {
+        self.end == new || self.end == format!("{old} {new}")
+    }
+
+    /// Returns the names of a section that has no others. `is_there` tells on which sides there is
+    /// a file.
+    pub(super) fn names(&self, is_there: [bool; 2]) -> Option<Names> {
+        let name = self.name.as_ref()?;
+        let is_told = is_there == [true; 2] || self.full[0] != self.full[1];
+        Some(Names {
+            both: is_there.map(|is_there| is_there.then(|| name.clone())),
+            shown: is_told.then(|| prefixes(&self.full, name)),
+            open: (!is_told).then_some(Open::Written),
+        })
+    }
 }
 
-/// The name in a line `---` or `+++`, which is `None` for `/dev/null`. `is_epoch` is set if the
-/// time behind the name is that which `diff -N` gives a file that is not there.
+/// The names of a file before and after its change, as one section of a patch tells them. `shown`
+/// are the prefixes that were taken off, both empty if the section shows that there are none.
+#[derive(Default)]
+pub(super) struct Names {
+    pub(super) both: [Option<String>; 2],
+    pub(super) shown: Option<[String; 2]>,
+    pub(super) open: Option<Open>,
+}
+
+/// Why the names of a section may have prefixes that it does not show: git has `written` only one
+/// name, or a line `diff --git` that can't be read, or there is no such line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Open {
+    Written,
+    Unread,
+    Alone,
+}
+
+impl Names {
+    /// Takes off the prefixes that only other sections show: those of a patch are the same for all
+    /// of its names.
+    pub(super) fn settled(self, shown: &[[String; 2]]) -> Result<[Option<String>; 2], String> {
+        let Some(open) = self.open else {
+            return Ok(self.both);
+        };
+        let usual = ["a/", "b/"].map(str::to_owned);
+        let usual = (open != Open::Written).then_some(&usual);
+        let stripped = |prefixes: &[String; 2]| {
+            let mut names = self.both.iter().zip(prefixes);
+            let mut next = || match names.next()? {
+                (None, _) => Some(None),
+                (Some(name), prefix) => Some(Some(name.strip_prefix(&**prefix)?.to_owned())),
+            };
+            Some([next()?, next()?])
+        };
+        let is_bare = |prefixes: &&[String; 2]| prefixes.iter().all(String::is_empty);
+        let (bare, prefixed): (Vec<_>, Vec<_>) = shown.iter().partition(is_bare);
+        let found = prefixed.into_iter().chain(usual).find_map(stripped);
+        let name = self.both.iter().flatten().next();
+        let other = match &found {
+            Some(names) if !bare.is_empty() => names.iter().flatten().next().map(String::as_str),
+            None if open == Open::Unread => name.and_then(|name| rest(name)),
+            _ => None,
+        };
+        if let Some((name, other)) = name.zip(other) {
+            return Err(format!(
+                "the name is {name:?} or, without a prefix, {other:?}: the other names of the patch \
+                 do not tell; give all of them with a/ and b/"
+            ));
+        }
+        Ok(found.unwrap_or(self.both))
+    }
+}
+
+/// The name in a line `---` or `+++`, which is `None` for `/dev/null`. `is_absent` is set if svn
+/// says behind the name that there is no file, and `is_epoch` if what is there may mean that: the
+/// time that `diff -N` gives such a file, or svn's revision 0.
 pub(super) struct Side {
     name: Option<String>,
+    pub(super) is_absent: bool,
     pub(super) is_epoch: bool,
 }
 
@@ -63,7 +136,8 @@ impl Side {
         };
         Some(Self {
             name: (name != "/dev/null").then_some(name),
-            is_epoch: is_epoch(time),
+            is_absent: time.ends_with("(nonexistent)"),
+            is_epoch: is_epoch(time) || time.ends_with("(revision 0)"),
         })
     }
 }
@@ -80,13 +154,9 @@ fn ends_in(end: &str, name: &str) -> bool {
     prefix.is_some_and(|prefix| prefix.is_empty() || prefix.ends_with(['/', ' ']))
 }
 
-/// Returns the file's name before and after the change, without prefixes, as the lines `---` and
-/// `+++` have it; `None` where there is no file. `header` is the line `diff --git`, if there is
-/// one.
-pub(super) fn both(
-    sides: &[Side; 2],
-    header: Option<&Header>,
-) -> Result<[Option<String>; 2], String> {
+/// Returns the file's name before and after the change, as the lines `---` and `+++` have it; `None`
+/// where there is no file. `header` is the line `diff --git`, if there is one.
+pub(super) fn both(sides: &[Side; 2], header: Option<&Header>) -> Result<Names, String> {
     let contradicts = |name: &str, header: &str| {
         Err(format!(
             "the name is {name:?} here and {header:?} in the line \"diff --git\""
@@ -98,31 +168,39 @@ pub(super) fn both(
                 .ok_or("both names of the file differ, and nothing says that it is renamed")?;
             return match header.and_then(|header| header.name.as_ref()) {
                 Some(known) if *known != name => contradicts(&name, known),
-                _ => Ok([Some(name.clone()), Some(name)]),
+                _ => Ok(Names {
+                    shown: Some(prefixes(&[old, new], &name)),
+                    both: [Some(name.clone()), Some(name)],
+                    open: None,
+                }),
             };
         }
         (Some(name), None) => (0, name),
         (None, Some(name)) => (1, name),
-        (None, None) => return Ok([None, None]),
+        (None, None) => return Ok(Names::default()),
     };
-    let known = header.and_then(|header| Some((&header.full[at], header.name.as_ref()?)));
-    let usual = name.strip_prefix(["a/", "b/"][at]);
-    let told = match (known, usual) {
-        (Some((full, known)), _) if [full, known].contains(&name) => known,
-        (Some((full, _)), _) => return contradicts(name, full),
-        (None, Some(usual)) => usual,
-        (None, None) => match header.and(rest(name)) {
-            Some(rest) => {
-                return Err(format!(
-                    "the name is {name:?} or, without a prefix, {rest:?}: the line \"diff --git\" does not tell"
-                ));
-            }
-            None => name,
-        },
+    let told = header.and_then(|header| Some((header, header.names([at == 0, at == 1])?)));
+    if let Some((header, told)) = told {
+        let full = &header.full[at];
+        let is_it = full == name || header.name.as_ref() == Some(name);
+        return if is_it {
+            Ok(told)
+        } else {
+            contradicts(name, full)
+        };
+    }
+    let open = header.map_or(Open::Alone, |_| Open::Unread);
+    let mut names = Names {
+        open: Some(open),
+        ..Names::default()
     };
-    let mut names = [None, None];
-    names[at] = Some(told.to_owned());
+    names.both[at] = Some(name.clone());
     Ok(names)
+}
+
+fn prefixes(pair: &[impl AsRef<str>; 2], name: &str) -> [String; 2] {
+    let prefix = |full: &str| full.strip_suffix(name).unwrap_or_default().to_owned();
+    [prefix(pair[0].as_ref()), prefix(pair[1].as_ref())]
 }
 
 /// Returns the one name that two names mean. They differ only in a first directory: the prefixes

@@ -1,6 +1,6 @@
 //! Unified diffs, as `diff -u` and git write them.
 
-use super::names::{self, Header, Side};
+use super::names::{self, Header, Names, Open, Side};
 use super::{Change, FilePatch, Hunk, Line, Lines, PatchError, Role};
 
 const UNREADABLE: &str = "the name can't be read: its quotes are wrong, or it is not UTF-8";
@@ -33,12 +33,15 @@ fn is_head(lines: &Lines<'_>, at: usize) -> bool {
 
 /// Parses the sections about files. Other text, such as a commit message, is skipped.
 pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
-    let mut patches = Vec::new();
+    let mut sections = Vec::new();
     let (mut at, mut is_message) = (0, true);
     while let Some(line) = lines.get(at) {
         if is_head(lines, at) {
             let section = Section::parse(lines, &mut at)?;
-            patches.push(section.into_patch()?);
+            let names = section
+                .names()
+                .map_err(|why| PatchError::new(section.number, why))?;
+            sections.push((section, names));
             is_message = false;
             continue;
         }
@@ -46,7 +49,17 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
         check_skipped(line, is_message).map_err(|why| PatchError::new(lines.number(at), why))?;
         at += 1;
     }
-    Ok(patches)
+    let shown: Vec<_> = sections
+        .iter()
+        .filter_map(|(_, names)| names.shown.clone())
+        .collect();
+    let patch = |(section, names): (Section, Names)| {
+        let names = names
+            .settled(&shown)
+            .map_err(|why| PatchError::new(section.number, why))?;
+        section.into_patch(names)
+    };
+    sections.into_iter().map(patch).collect()
 }
 
 /// Returns true for the line with which a signature begins in a mail. git ends a patch with one.
@@ -213,13 +226,9 @@ impl Section {
         Ok(())
     }
 
-    fn into_patch(self) -> Result<FilePatch, PatchError> {
+    fn into_patch(self, [old, new]: [Option<String>; 2]) -> Result<FilePatch, PatchError> {
         let fail = |why: &str| Err(PatchError::new(self.number, why));
         let is_executable = |mode: u32| mode & 0o100 != 0;
-        let [old, new] = match self.names() {
-            Ok(names) => names,
-            Err(why) => return fail(&why),
-        };
         let old_is_empty = self.is_empty(Role::Removed);
         let change = match (&old, &new) {
             (None, Some(_)) => {
@@ -265,7 +274,7 @@ impl Section {
         lines.all(|line| line.role != Role::Context && line.role != side)
     }
 
-    fn names(&self) -> Result<[Option<String>; 2], String> {
+    fn names(&self) -> Result<Names, String> {
         let header = self.header.as_ref();
         if let (Some(old), Some(new)) = &self.renamed {
             let is_header = header.is_some_and(|header| header.ends_in(new));
@@ -276,15 +285,22 @@ impl Section {
                     "the file is renamed from {old:?} to {new:?}, but {why}"
                 ));
             }
-            return Ok([Some(old.clone()), Some(new.clone())]);
+            let is_bare = header.is_some_and(|header| header.is_bare(old, new));
+            return Ok(Names {
+                both: [Some(old.clone()), Some(new.clone())],
+                shown: None,
+                open: is_bare.then_some(Open::Written),
+            });
         }
         let Some(sides) = &self.sides else {
-            let name = header.and_then(|header| header.name.as_ref());
-            let name = name.ok_or("the name of the file can't be told")?;
-            let of = |is_there: bool| is_there.then(|| name.clone());
-            return Ok([of(!self.is_new), of(!self.is_deleted)]);
+            let names = header.and_then(|header| header.names([!self.is_new, !self.is_deleted]));
+            return names.ok_or_else(|| "the name of the file can't be told".to_owned());
         };
-        let mut names = names::both(sides, header)?;
+        let mut told = names::both(sides, header)?;
+        let names = &mut told.both;
+        for (name, side) in names.iter_mut().zip(sides) {
+            name.take_if(|_| side.is_absent);
+        }
         for (at, is_gone, mark) in [(0, self.is_new, "---"), (1, self.is_deleted, "+++")] {
             if is_gone && names[at].is_some() {
                 return Err(format!("the line \"{mark}\" should have /dev/null"));
@@ -296,7 +312,7 @@ impl Section {
                 names[at] = None;
             }
         }
-        Ok(names)
+        Ok(told)
     }
 }
 
