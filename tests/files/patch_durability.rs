@@ -351,6 +351,76 @@ fn a_full_disk_during_a_patch_leaves_all_old_files_or_all_new_ones() {
 }
 
 #[test]
+fn a_file_system_that_becomes_read_only_during_a_patch_or_its_undo_leaves_the_change_pending() {
+    let names = || (0..250).map(|n| format!("f{n}"));
+    let mut patch = "*** Begin Patch\n".to_owned();
+    for name in names() {
+        writeln!(patch, "*** Update File: {name}\n-old\n+new").expect("a string takes text");
+    }
+    patch.push_str("*** End Patch\n");
+    for is_undo in [false, true] {
+        let ws = Workspace::new().directory("small");
+        let arguments = json!({"patch": patch}).to_string();
+        fs::write(ws.root().join("patch.json"), arguments).expect("arguments");
+        let calls = ["apply_patch < ../../../patch.json", "--undo"];
+        let (first, second) = if is_undo {
+            (calls[0], calls[1])
+        } else {
+            ("--version", calls[0])
+        };
+        // The call is stopped as soon as it has changed a file.
+        let script = format!(
+            r#"
+            mount -t tmpfs -o size=32m tmpfs small && mkdir small/tree || exit 99
+            for n in {{0..249}}; do echo old > small/tree/f$n; done
+            (cd small/tree && "$1" {first} > ../../../first) || exit 1
+            exec 8< small/tree/f0 9< small/tree/f249
+            (cd small/tree && exec "$1" {second} > ../../../said 2>&1) & pid=$!
+            while [ small/tree/f0 -ef /proc/self/fd/8 ] && [ small/tree/f249 -ef /proc/self/fd/9 ]; do :; done
+            kill -STOP $pid && mount -o remount,ro small || exit 98
+            kill -CONT $pid; wait $pid
+            list() {{ (cd small/tree && echo '{{"path": "."}}' | "$1" list_directory > ../../../$2); }}
+            list "$1" pending; mount -o remount,rw small; list "$1" next
+            cat small/tree/f* | sort | uniq -c; ls -A small/tree | wc -l
+            find "$HOME/.gemini/tools_journal/intents" -type f ! -name '.*'
+            "#
+        );
+        let call_tool = executable("call_tool");
+        let call_tool = call_tool.to_str().expect("a UTF-8 path");
+        let args = [
+            "--mount",
+            namespace(),
+            "bash",
+            "-c",
+            &script,
+            "bash",
+            call_tool,
+        ];
+        let run = ws.program(Path::new("unshare"), &args).unwatched().run();
+        if run.status() == 99 || run.errors().contains("unshare failed") {
+            return skipped("the right to mount a file system");
+        }
+        let read = |name: &str| fs::read_to_string(ws.root().join(name)).expect("an answer");
+        let said = read("said");
+        assert!(
+            said.contains("can't be put back: Read-only"),
+            "{}{said}",
+            run.shown()
+        );
+        assert!(
+            read("pending").contains("is pending"),
+            "{}",
+            read("pending")
+        );
+        let next = read("next");
+        assert!(next.contains("has been completed"), "{next}");
+        let expected = if is_undo { "old" } else { "new" };
+        let left: Vec<&str> = run.text().split_whitespace().collect();
+        assert_eq!(left, ["250", expected, "250"], "{next}");
+    }
+}
+
+#[test]
 fn a_kill_during_an_undo_of_a_patch_leaves_all_old_files_or_all_new_ones() {
     let (mut interrupted, mut old, mut new) = (0, 0, 0);
     for seed in seeds("kills of undos of patches", 20 * trials()) {

@@ -77,12 +77,16 @@ pub(crate) struct ChangeSet<'w> {
     moved: OnceCell<Vec<PathBuf>>,
     /// True if the process that has begun the change was killed.
     is_left_behind: bool,
+    /// True if an error of the system has kept steps from being taken back. The next call tries
+    /// again.
+    is_pending: bool,
 }
 
 impl<'w> ChangeSet<'w> {
     fn new(workspace: &'w Workspace, intent: Intent, record: IntentRecord) -> Self {
         Self {
             is_left_behind: record.is_prepared,
+            is_pending: false,
             workspace,
             intent,
             record,
@@ -182,7 +186,12 @@ impl Workspace {
             }
             Err((path, why)) => {
                 let why = set.take_back(&path, &why).message;
-                format!("{what} has been taken back: {why}")
+                let state = if set.is_pending {
+                    "is pending"
+                } else {
+                    "has been taken back"
+                };
+                format!("{what} {state}: {why}")
             }
         })
     }
@@ -217,6 +226,21 @@ enum Standing {
 }
 
 type Obstacle = (PathBuf, String);
+
+/// Returns true if an error is not what other programs cause that change files or directories.
+fn is_of_system(errno: Errno) -> bool {
+    !matches!(
+        errno,
+        Errno::STALE
+            | Errno::NOENT
+            | Errno::EXIST
+            | Errno::NOTDIR
+            | Errno::ISDIR
+            | Errno::NOTEMPTY
+            | Errno::LOOP
+            | Errno::XDEV
+    )
+}
 
 impl ChangeSet<'_> {
     /// Writes all new files under temporary names. The present files stay as they are. Returns why
@@ -317,25 +341,37 @@ impl ChangeSet<'_> {
     }
 
     /// Takes back all steps that were made, and returns the error to report. `path` could not be
-    /// changed because of `why`.
-    fn take_back(&self, path: &Path, why: &str) -> ToolError {
+    /// changed because of `why`. If the system fails at a step, the intent stays.
+    fn take_back(&mut self, path: &Path, why: &str) -> ToolError {
         self.close_again(|undo| &undo.modes);
-        let mut stuck: Vec<PathBuf> = self
-            .record
-            .steps
-            .iter()
-            .rev()
-            .filter(|step| self.backward(step).is_err())
-            .map(|step| step.entry.path().into_owned())
-            .collect();
-        let (rewritten, kept): (Vec<_>, Vec<_>) = self.write_back().into_iter().unzip();
-        stuck.extend(rewritten);
+        let steps = self.record.steps.iter().rev();
+        let errors = steps.filter_map(|step| {
+            let errno = self.backward(step).err()?;
+            Some((step.entry.path().into_owned(), errno))
+        });
+        let mut stuck: Vec<(PathBuf, Errno)> = errors.collect();
+        let mut kept = Vec::new();
+        let failure = |stuck: &[(PathBuf, Errno)]| {
+            stuck
+                .iter()
+                .find(|(_, errno)| is_of_system(*errno))
+                .cloned()
+        };
+        if failure(&stuck).is_none() {
+            for (path, copy, errno) in self.write_back() {
+                stuck.push((path, errno));
+                kept.push(copy);
+            }
+        }
         self.flush();
+        if let Some((stuck, errno)) = failure(&stuck) {
+            return self.leave_pending([path, &*stuck], why, errno);
+        }
         let shown = |path: &Path| self.workspace.shown(path);
         let mut message = format!("{} {why}", shown(path));
         let mut left = self.discard(stuck.is_empty());
         left.extend(kept);
-        let stuck: Vec<String> = stuck.iter().map(|path| shown(path)).collect();
+        let stuck: Vec<String> = stuck.iter().map(|(path, _)| shown(path)).collect();
         if stuck.is_empty() {
             message.push_str("; no file was changed.");
         } else {
@@ -356,15 +392,34 @@ impl ChangeSet<'_> {
         )
     }
 
+    fn leave_pending(&mut self, paths: [&Path; 2], why: &str, errno: Errno) -> ToolError {
+        self.is_pending = true;
+        self.close_again(|undo| &undo.opened);
+        // Some files may have been written back, so all of them are written into again.
+        if let Some(undo) = &mut self.record.undo
+            && std::mem::take(&mut undo.is_rewritten)
+        {
+            let _ = self.intent.write(&self.record);
+        }
+        let [path, stuck] = paths.map(|path| self.workspace.shown(path));
+        let message = format!(
+            "{path} {why}; {stuck} can't be put back: {errno}. The next call of a tool completes the \
+             change, or takes it back."
+        );
+        ToolError::new(ErrorKind::FileWriteFailure, message)
+            .with_hint("Read the files again before you repeat the change.")
+    }
+
     /// Removes the new files that are not in place, the copies in the journal, and the intent. What
     /// may be the only old content stays: that of a step that was made, or of which this is not
     /// known, and all copies of an undo unless `is_as_before`. Returns where old files are.
     fn discard(&self, is_as_before: bool) -> Vec<PathBuf> {
-        let mut left = Vec::new();
+        let (mut left, mut is_over) = (Vec::new(), true);
         for step in &self.record.steps {
             if !self.record.is_prepared || self.standing(step) == Standing::Open {
                 if let Some((dir, name)) = self.spot(&step.temporary_path()) {
-                    let _ = remove(&dir, &*name);
+                    let removed = remove(&dir, &*name);
+                    is_over &= removed.is_ok() || removed == Err(Errno::NOENT);
                 }
                 self.intent.forget(&step.entry);
             } else if step.entry.before.is_some() {
@@ -376,7 +431,11 @@ impl ChangeSet<'_> {
         for entry in copies.filter(|_| is_as_before && left.is_empty()) {
             self.intent.forget(entry);
         }
-        self.intent.end();
+        // A file that can't be removed now is removed by the next call. A change that was prepared
+        // would be completed by it.
+        if is_over || self.record.is_prepared {
+            self.intent.end();
+        }
         left
     }
 
@@ -532,27 +591,43 @@ impl ChangeSet<'_> {
         }
     }
 
-    fn backward(&self, step: &StepRecord) -> Result<(), ()> {
+    fn backward(&self, step: &StepRecord) -> Result<(), Errno> {
+        let path = step.entry.path();
+        for path in [&step.temporary_path(), &*path] {
+            // Otherwise, a file that can't be looked at would count as one that is gone.
+            self.examine(path).or_else(|errno| {
+                if is_of_system(errno) {
+                    Err(errno)
+                } else {
+                    Ok(())
+                }
+            })?;
+        }
         let [before, after] = self.marks(step);
-        let (standing, now) = (self.standing(step), self.now(&step.entry.path()));
+        let (standing, now) = (self.standing(step), self.now(&path));
         if standing == Standing::Open || now == before {
             return Ok(());
         }
         if standing == Standing::Unknown || now != after {
-            return Err(());
+            return Err(Errno::STALE);
         }
-        let (temporary_dir, temporary) = self.spot(&step.temporary_path()).ok_or(())?;
-        let (dir, name, _) = self.target(step).map_err(drop)?;
+        let (temporary_dir, temporary) = self.spot(&step.temporary_path()).ok_or(Errno::NOENT)?;
+        let (dir, name, _) = self.target(step).map_err(|_| Errno::NOENT)?;
         if before.is_some() {
             let flags = if after.is_some() { EXCHANGED } else { NEW };
-            return renameat_with(&temporary_dir, &temporary, &dir, &name, flags).map_err(drop);
+            return self.rename(&temporary_dir, &temporary, &dir, &name, flags);
         }
-        renameat_with(&dir, &name, &temporary_dir, &temporary, NEW).map_err(drop)?;
+        self.rename(&dir, &name, &temporary_dir, &temporary, NEW)?;
         if let Some(place) = self.workspace.beneath(&step.entry.path()) {
             self.workspace
                 .remove_empty_directories(&place, step.entry.made);
         }
         Ok(())
+    }
+
+    fn examine(&self, path: &Path) -> Result<(), Errno> {
+        let place = self.workspace.beneath(path).ok_or(Errno::NOENT)?;
+        look(self.workspace.open_parent(&place)?, Path::new(place.name())).map(drop)
     }
 
     fn marks(&self, step: &StepRecord) -> [Option<ContentStamp>; 2] {

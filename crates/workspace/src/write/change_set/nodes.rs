@@ -242,15 +242,15 @@ impl<'w> ChangeSet<'w> {
 
     /// Writes the former contents back into the files that were written into. Returns the paths of
     /// those at which that has failed, each with the journal's file that has the content.
-    pub(super) fn write_back(&self) -> Vec<(PathBuf, PathBuf)> {
+    pub(super) fn write_back(&self) -> Vec<(PathBuf, PathBuf, Errno)> {
         let rewrites = self.record.undo.iter().flat_map(|undo| &undo.rewrites);
-        rewrites
-            .filter(|rewrite| self.rewrite(rewrite, &rewrite.old).is_err())
-            .map(|rewrite| {
-                let kept = self.intent.kept_path(&rewrite.old);
-                (PathBuf::from(&rewrite.path), kept)
-            })
-            .collect()
+        let failed = rewrites.filter_map(|rewrite| {
+            let error = self.rewrite(rewrite, &rewrite.old).err()?;
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::STALE);
+            let kept = self.intent.kept_path(&rewrite.old);
+            Some((PathBuf::from(&rewrite.path), kept, errno))
+        });
+        failed.collect()
     }
 
     /// Gives the planned file a content, unless it has that already. What another program has
