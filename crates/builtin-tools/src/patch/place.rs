@@ -302,10 +302,12 @@ impl<'t> Placing<'t> {
         let below: Vec<usize> = below.collect();
         if below.is_empty() {
             let anchors = hunk.anchors.join(" > ");
-            return Err(HunkError::missing(
-                hunk,
-                format!("no line below the hunk before is {:?}", anchors.trim()),
-            ));
+            let why = format!("no line below the hunk before is {:?}", anchors.trim());
+            // Its own lines may be there as they are, so text that is near them tells nothing.
+            return Err(HunkError {
+                wanted: String::new(),
+                ..HunkError::missing(hunk, why)
+            });
         }
         Ok(below)
     }
