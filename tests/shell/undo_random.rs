@@ -1,6 +1,7 @@
 //! Random sequences of commands on files, links and directories are undone to the byte, or refused with nothing changed.
 
 use crate::harness::{Workspace, page, skipped, trials};
+use rustix::fs::{XattrFlags, lgetxattr, setxattr};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -55,7 +56,7 @@ impl Random {
         let is_deep = b.contains('/') && self.below(4) == 0;
         let target = if is_deep { ".." } else { self.of(&targets) };
         let mode = self.of(&["600", "644", "755", "700", "444", "4755"]);
-        match self.below(30) {
+        match self.below(32) {
             0 => format!("mv {a} {b}"),
             1 => format!("mv {d} {e}"),
             2 => format!("mv {d} {e}; ln -s {e} {d}"),
@@ -83,6 +84,8 @@ impl Random {
             24 => format!("echo new > {a}; chmod 444 {a}"),
             25 => format!("chmod 755 {d}; echo new > {d}/n; echo new > {d}/x; chmod 555 {d}"),
             27 => format!("echo new > //proc/self/cwd/{a}; truncate -s 2 /dev/stdin < {b}"),
+            29 => format!("chmod {mode} {a}; chown 0:0 {a}"),
+            30 => format!("echo new > {b}; mv {b} {a}; chmod {mode} {a}"),
             28 => format!("find {d} ! -type l -exec chmod {mode} {{}} +"),
             _ => format!("sed -i s/o/0/ {a}"),
         }
@@ -95,8 +98,11 @@ impl Random {
     }
 }
 
-/// What a path is: its mode, its content or target, and the first name of its file.
-type Snapshot = BTreeMap<String, (u32, Vec<u8>, String)>;
+/// What a path is: its mode, its content or target, the first name of its file, whom it belongs to if it is set-user-ID
+/// or set-group-ID, and its access list.
+type Snapshot = BTreeMap<String, (u32, Vec<u8>, String, Option<(u32, u32)>, Vec<u8>)>;
+
+const ACCESS_LIST: &str = "system.posix_acl_access";
 
 fn snapshot(ws: &Workspace) -> Snapshot {
     let root = ws.dir();
@@ -139,7 +145,12 @@ fn snapshot(ws: &Workspace) -> Snapshot {
         } else {
             String::new()
         };
-        found.insert(name, (metadata.mode(), content, file));
+        let is_granting = metadata.is_file() && metadata.mode() & 0o6000 != 0;
+        let owner = is_granting.then(|| (metadata.uid(), metadata.gid()));
+        let mut list = vec![0; 256];
+        let length = lgetxattr(&path, ACCESS_LIST, &mut list[..]).unwrap_or(0);
+        list.truncate(length);
+        found.insert(name, (metadata.mode(), content, file, owner, list));
     }
     found
 }
@@ -162,7 +173,22 @@ fn build(ws: &Workspace) {
     }
     fs::hard_link(dir.join("a"), dir.join("d2/a")).expect("a link");
     fs::hard_link(dir.join("d1/x"), dir.join("d1/s/y")).expect("a link");
-    for (name, mode) in [("ro/f", 0o444), ("ro", 0o555)] {
+    // If the tests run as root, this file belongs to somebody else. Both `chown` and `setxattr` may not be possible.
+    let _ = std::os::unix::fs::chown(dir.join("b"), Some(7100), Some(7100));
+    let entries = [
+        (1_u16, 6_u16, u32::MAX),
+        (2, 6, 1234),
+        (4, 0, u32::MAX),
+        (16, 6, u32::MAX),
+        (32, 0, u32::MAX),
+    ];
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, rights, id) in entries {
+        list.extend([tag.to_le_bytes(), rights.to_le_bytes()].concat());
+        list.extend(id.to_le_bytes());
+    }
+    let _ = setxattr(dir.join("d1/y"), ACCESS_LIST, &list, XattrFlags::empty());
+    for (name, mode) in [("ro/f", 0o444), ("ro", 0o555), ("b", 0o4755)] {
         let mode = fs::Permissions::from_mode(mode);
         fs::set_permissions(dir.join(name), mode).expect("a mode");
     }
@@ -384,6 +410,35 @@ fn a_name_that_no_command_touched_keeps_its_mode() {
 }
 
 #[test]
+fn another_users_set_id_bits_and_access_list_come_back_with_the_owner_or_not_at_all() {
+    if !crate::harness::running_as_root() {
+        return skipped("root");
+    }
+    for (line, is_undone) in [
+        ("echo new > t; mv t b", true),
+        ("rm b; echo new > b", true),
+        ("mv b t; echo new > b; rm t", true),
+        ("mv b d1/s/b; echo new > d1/s/b; ln d1/s/b b", true),
+        ("chmod 755 b; mv b t", true),
+        ("sed -i s/o/0/ d1/y b", true),
+        ("sed s/o/0/ d1/y > t; chmod 660 t; mv t d1/y", true),
+        ("chmod 755 b; chown 0:0 b", false),
+        ("echo new > b; chown 0:0 b; chmod 4755 b", false),
+        ("mv b t; chown 0:0 t; rm a", false),
+        ("ln b t; chown 0:0 t; rm b", false),
+    ] {
+        let ws = Workspace::new();
+        build(&ws);
+        let before = snapshot(&ws);
+        run(&ws, line);
+        let after = snapshot(&ws);
+        assert_ne!(before, after, "{line}");
+        let undone = undo(&ws, &[], &before, &after, line);
+        assert_eq!(undone.is_some(), is_undone, "{line}");
+    }
+}
+
+#[test]
 fn directories_made_for_a_write_go_with_it_whatever_commands_did_between() {
     for line in ["rm -r d1", "mv d1 d2", "mv d1/new d3"] {
         for steps in [&[&["--since", "1h"][..]][..], &[&[], &[]]] {
@@ -469,7 +524,7 @@ fn a_kill_during_an_undo_of_commands_leaves_the_tree_as_it_was_or_as_the_undo_ma
             assert_eq!(found, Some(text), "{of}");
             let nodes = before.values().chain(after.values());
             let files = nodes.filter(|(mode, ..)| mode & 0o170_000 == 0o100_000);
-            let contents = files.map(|(_, content, _)| content);
+            let contents = files.map(|(_, content, ..)| content);
             let all = contents_below(ws.root());
             for content in contents {
                 let holds =

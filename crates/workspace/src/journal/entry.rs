@@ -70,6 +70,9 @@ pub struct FileState {
     pub(crate) kind: Option<NodeKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) links: Option<u64>,
+    /// The user and the group that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<(u32, u32)>,
 }
 
 impl FileState {
@@ -79,6 +82,13 @@ impl FileState {
 
     pub(crate) fn is_file(&self) -> bool {
         self.kind.is_none()
+    }
+
+    /// Returns a mode for a file of this owner, as far as a file that was in the state `then` may
+    /// have it: what one user has made set-user-ID must not become so for another one.
+    pub(crate) fn granted(&self, mode: u32, then: &Self) -> u32 {
+        let is_same_owner = self.owner == then.owner || !then.is_file();
+        mode & if is_same_owner { 0o7777 } else { 0o1777 }
     }
 }
 

@@ -145,6 +145,7 @@ pub(super) fn stamped(stat: &Stat) -> FileState {
         links: u64::try_from(i128::from(stat.st_nlink))
             .ok()
             .filter(|links| *links > 1),
+        owner: Some((stat.st_uid, stat.st_gid)),
     }
 }
 

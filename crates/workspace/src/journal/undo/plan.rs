@@ -50,6 +50,14 @@ impl Goal {
     pub(super) fn file_then(&self) -> Option<&FileState> {
         self.then.as_ref().filter(|then| then.is_file())
     }
+
+    /// Returns true if a new file gets the present one's access: a file tool has kept it, and then
+    /// has noted a digest, or others have changed it since. A command may have put a file there that
+    /// more users can read, or that belongs to another one.
+    pub(super) fn keeps_access(&self) -> bool {
+        let then = self.then.as_ref();
+        then.is_none_or(|then| then.sha256.is_some() || then.mode != self.mode)
+    }
 }
 
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use super::whole::{Whole, look, place_of};
 use crate::journal::command::CommandChanges;
 use crate::journal::entry::{FileId, FileState, JournalEntry, OldContent};
 use crate::journal::intent::{IntentRecord, ModeRecord, RewriteRecord, StepRecord, UndoRecord};
-use crate::journal::keeper::clone_or_copy;
+use crate::journal::keeper::{clone_or_copy, stamped};
 use crate::journal::{node, place};
 use crate::new_file::{CHANGE_PREFIX, temporary_name};
 use crate::write::{ChangeSet, Target, failed};
@@ -155,7 +155,7 @@ impl Whole<'_, '_> {
                 kept_in_place.insert(path.clone());
                 continue;
             }
-            let made = self.make(path, made, plan, set, &at, &kept_in_place);
+            let made = self.make(path, made, set, &at, &kept_in_place);
             set.record.steps[at[path]].entry.after = Some(made.map_err(fail)?);
         }
         let is_step = |step: &StepRecord| !kept_in_place.contains(&*step.entry.path());
@@ -190,7 +190,7 @@ impl Whole<'_, '_> {
             let has_mode = then.is_file() || then.is_directory();
             let owner = *owners.entry(file).or_insert(goal.former_file);
             left.kind == then.kind
-                && (!has_mode || mode == goal.mode)
+                && (!has_mode || left.granted(mode, then) == goal.mode)
                 && (!then.is_file() || owner == goal.former_file)
         };
         let mut goals = self.goals.by_path.iter();
@@ -245,7 +245,6 @@ impl Whole<'_, '_> {
         &self,
         path: &Path,
         what: &Make,
-        plan: &Plan,
         set: &ChangeSet<'_>,
         at: &HashMap<PathBuf, usize>,
         kept_in_place: &HashSet<PathBuf>,
@@ -267,11 +266,9 @@ impl Whole<'_, '_> {
                 symlinkat(OsStr::from_bytes(target), &dir, name).map_err(failed)?;
             }
             Make::File(source) => {
-                let mode = plan
-                    .modes
-                    .get(path)
-                    .and_then(|(mode, file)| file.is_none().then_some(*mode));
-                self.write(&dir, name, *source, self.replaced(path)?.as_ref(), mode)?;
+                let goal = &self.goals.by_path[path];
+                let like = self.replaced(path)?.filter(|_| goal.keeps_access());
+                self.write(&dir, name, *source, like.as_ref(), goal)?;
             }
             Make::LinkNew(from) if !kept_in_place.contains(from) => link(&temporary(from))?,
             Make::LinkNew(from) | Make::LinkNow(from) => {
@@ -287,15 +284,15 @@ impl Whole<'_, '_> {
         Ok(found)
     }
 
-    /// Writes a content of the journal into a new file, which gets the access of the one that it
-    /// replaces, or as far as possible that of the file in the journal.
+    /// Writes a content of the journal into a new file, which gets the access of the file `like`, or
+    /// as far as possible that of the file in the journal.
     fn write(
         &self,
         dir: impl AsFd,
         name: &OsStr,
         source: usize,
         like: Option<&Target>,
-        mode: Option<u32>,
+        goal: &Goal,
     ) -> Result<(), String> {
         let source = self.content(source)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
@@ -312,12 +309,13 @@ impl Whole<'_, '_> {
             let _ = keep(&OpenFile { file: source, stat });
         }
         let write = || -> io::Result<()> {
-            if let Some(mode) = mode {
-                let raw = RawMode::try_from(mode).map_err(io::Error::other)?;
-                fchmod(&file, Mode::from_raw_mode(raw))?;
-                if files::mode(&fstat(&file)?) != mode {
-                    return Err(Errno::NOTSUP.into());
-                }
+            let made = stamped(&fstat(&file)?);
+            let then = goal.then.as_ref().unwrap_or(&made);
+            let mode = made.granted(goal.mode, then);
+            let raw = RawMode::try_from(mode).map_err(io::Error::other)?;
+            fchmod(&file, Mode::from_raw_mode(raw))?;
+            if files::mode(&fstat(&file)?) != mode {
+                return Err(Errno::NOTSUP.into());
             }
             file.sync_data()
         };
