@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A sequence of numbers that a seed decides (`SplitMix64`).
 struct Random(u64);
@@ -56,7 +56,7 @@ impl Random {
         let is_deep = b.contains('/') && self.below(4) == 0;
         let target = if is_deep { ".." } else { self.of(&targets) };
         let mode = self.of(&["600", "644", "755", "700", "444", "4755"]);
-        match self.below(32) {
+        match self.below(34) {
             0 => format!("mv {a} {b}"),
             1 => format!("mv {d} {e}"),
             2 => format!("mv {d} {e}; ln -s {e} {d}"),
@@ -84,6 +84,8 @@ impl Random {
             24 => format!("echo new > {a}; chmod 444 {a}"),
             25 => format!("chmod 755 {d}; echo new > {d}/n; echo new > {d}/x; chmod 555 {d}"),
             27 => format!("echo new > //proc/self/cwd/{a}; truncate -s 2 /dev/stdin < {b}"),
+            31 => format!("cp -p {a} {b}"),
+            32 => format!("echo one of a > {a}; touch -r {b} {a}"),
             29 => format!("chmod {mode} {a}; chown 0:0 {a}"),
             30 => format!("echo new > {b}; mv {b} {a}; chmod {mode} {a}"),
             28 => format!("find {d} ! -type l -exec chmod {mode} {{}} +"),
@@ -170,6 +172,9 @@ fn build(ws: &Workspace) {
     }
     for name in ["a", "b", "d1/x", "d1/y", "d1/s/x", "d2/x", "d3/c", "ro/f"] {
         fs::write(dir.join(name), format!("one of {name}\n")).expect("written");
+        // As in an archive, all files have one mtime, and some have one size.
+        let file = fs::File::open(dir.join(name)).expect("open");
+        file.set_modified(SystemTime::UNIX_EPOCH).expect("a time");
     }
     fs::hard_link(dir.join("a"), dir.join("d2/a")).expect("a link");
     fs::hard_link(dir.join("d1/x"), dir.join("d1/s/y")).expect("a link");
@@ -406,6 +411,45 @@ fn a_name_that_no_command_touched_keeps_its_mode() {
         run(&ws, line);
         let after = snapshot(&ws);
         assert!(undo(&ws, &[], &before, &after, line).is_some(), "{line}");
+    }
+}
+
+#[test]
+fn changes_that_keep_size_and_mtime_are_undone_to_the_byte() {
+    for size in [9, 300_000] {
+        for line in [
+            "cp -p b a",
+            "cp -a b a; cp -p a d",
+            "rsync -t -I --inplace b a",
+            "tr o n < a > t; cat t > a; touch -r b a",
+            "mv a c; cp -p b c",
+            "ln a c; cp -p b c",
+            "cp -p b a; chmod 600 a; mv a c",
+            "tar cf t b --transform s/b/a/; tar xf t --overwrite",
+        ] {
+            let program = line.split(' ').next().expect("a word");
+            if !page::is_installed(program) {
+                skipped(program);
+                continue;
+            }
+            let ws = Workspace::new();
+            for name in ["a", "b"] {
+                fs::write(ws.path(name), name.repeat(size)).expect("written");
+                let file = fs::File::open(ws.path(name)).expect("open");
+                file.set_modified(SystemTime::UNIX_EPOCH).expect("a time");
+            }
+            let ws = ws.unprivileged();
+            let before = snapshot(&ws);
+            run(&ws, line);
+            let between = snapshot(&ws);
+            assert_ne!(before, between, "{line}");
+            run(&ws, "cp -p b a; touch -d @0 a; echo l > k");
+            let after = snapshot(&ws);
+            for (before, after) in [(&between, &after), (&before, &between)] {
+                let undone = undo(&ws, &[], before, after, line);
+                assert!(undone.is_some(), "{line}, {size} bytes");
+            }
+        }
     }
 }
 

@@ -15,7 +15,7 @@
 
 mod change_set;
 
-pub(crate) use change_set::{ChangeSet, failed};
+pub(crate) use change_set::{ChangeSet, failed, is_equal};
 pub use change_set::{ChangedFile, MAX_CHANGED_FILES, NewContent, mode_with};
 
 use super::in_place::{self, InPlace};

@@ -47,6 +47,8 @@ pub struct ChangeCounts {
 struct OriginalState {
     id: String,
     state: Option<FileState>,
+    /// When the file was last written to or changed otherwise (ctime). Nothing can set that back.
+    changed_at: Option<(i128, i128)>,
     /// Where the old content is. `Lost` without a reason means that the path did not exist, or that
     /// nothing had to be kept yet because only the mode was to be changed.
     kept: OldContent,
@@ -199,6 +201,7 @@ impl CommandChanges {
         let mut before = OriginalState {
             id: new_id(),
             state: None,
+            changed_at: None,
             kept: OldContent::default(),
             is_excluded: exclusion.is_some(),
         };
@@ -207,6 +210,7 @@ impl CommandChanges {
             if state.kind == Some(NodeKind::Special) {
                 before.kept = OldContent::Lost("it was no regular file".to_owned());
             }
+            before.changed_at = Some(changed_at(&stat));
             before.state = Some(self.first_state(state));
             if let Some(reason) = exclusion {
                 before.kept = OldContent::Lost(reason.to_owned());
@@ -364,4 +368,8 @@ impl CommandChanges {
             let _ = unlinkat(&hour.dir, &*before.id, AtFlags::empty());
         }
     }
+}
+
+fn changed_at(stat: &Stat) -> (i128, i128) {
+    (stat.st_ctime.into(), stat.st_ctime_nsec.into())
 }

@@ -163,10 +163,15 @@ fn kept(history: &History) -> HashMap<ContentStamp, Vec<usize>> {
     let mut kept: HashMap<_, Vec<usize>> = HashMap::new();
     for (index, entry) in history.entries.iter().enumerate() {
         let is_kept = !matches!(entry.old_content, OldContent::Lost(_));
+        // Another content has had this stamp as well.
+        let is_ambiguous = |before: &FileState| {
+            let after = entry.after.as_ref();
+            after.is_some_and(|after| after.stamp == before.stamp)
+        };
         if let Some(before) = entry
             .before
             .as_ref()
-            .filter(|before| is_kept && before.is_file())
+            .filter(|before| is_kept && before.is_file() && !is_ambiguous(before))
         {
             kept.entry(before.stamp).or_default().push(index);
         }

@@ -14,7 +14,7 @@
 
 mod nodes;
 
-pub(crate) use nodes::failed;
+pub(crate) use nodes::{failed, is_equal};
 
 use super::{Target, access, in_place, lost_race, within};
 use crate::journal::{

@@ -1,15 +1,15 @@
 //! Records what a command has changed.
 
-use super::{ChangeCounts, CommandChanges, LinkedFile, OriginalState};
+use super::{ChangeCounts, CommandChanges, LinkedFile, OriginalState, changed_at};
 use crate::journal::entry::{ContentStamp, FileId, FileState, JournalEntry, OldContent};
 use crate::journal::keeper::{self, new_id, now};
 use crate::journal::{node, place};
+use crate::write::is_equal;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Mode, chmodat, fstat, linkat, statat};
 use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -115,6 +115,7 @@ impl CommandChanges {
             let before = OriginalState {
                 id: new_id(),
                 state: Some(self.linked[&file].state.clone()),
+                changed_at: None,
                 kept: OldContent::default(),
                 is_excluded: false,
             };
@@ -126,9 +127,11 @@ impl CommandChanges {
     /// is one more change of the same command. Its old content is not needed, because the command
     /// is undone from its first change on.
     fn watch_on(&mut self, path: PathBuf, state: FileState) {
+        let stat = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW);
         let before = OriginalState {
             id: new_id(),
             state: Some(state),
+            changed_at: stat.as_ref().ok().map(changed_at),
             kept: OldContent::Lost("the command went on writing to it".to_owned()),
             is_excluded: true,
         };
@@ -211,7 +214,7 @@ impl CommandChanges {
             (Some(state), Some(after)) => {
                 after.kind.is_none()
                     && state.mode == after.mode
-                    && (state.stamp == after.stamp || self.has_same_content(path, before, after))
+                    && self.has_same_content(path, before, state, after)
             }
             _ => false,
         };
@@ -226,31 +229,40 @@ impl CommandChanges {
         !is_same && !is_ignored && !is_object
     }
 
-    fn has_same_content(&self, path: &Path, before: &OriginalState, after: &FileState) -> bool {
+    /// Compares contents where the former one is kept. A file's size and mtime don't tell: `cp -p` or
+    /// `touch -r` may have set the mtime. Only what is large and was not changed at all is not read.
+    fn has_same_content(
+        &self,
+        path: &Path,
+        before: &OriginalState,
+        state: &FileState,
+        after: &FileState,
+    ) -> bool {
         let size = after.stamp.size();
-        let is_small = size <= MAX_COMPARED_BYTES
-            && before
-                .state
-                .as_ref()
-                .is_some_and(|state| state.stamp.size() == size);
-        // If another file has taken the name of one that has several, that is a change.
-        let is_one_of_several = before
-            .state
-            .as_ref()
-            .is_some_and(|state| state.links.is_some() && state.stamp.file() != after.stamp.file());
+        let (is_same_stamp, is_small) = (state.stamp == after.stamp, size <= MAX_COMPARED_BYTES);
         let is_kept = matches!(before.kept, OldContent::Copied | OldContent::Moved);
+        let is_unchanged = || {
+            let now = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW);
+            now.is_ok_and(|now| before.changed_at == Some(changed_at(&now)))
+        };
+        // What was moved is the same file.
+        let is_safe = before.is_untouched() || before.kept == OldContent::Moved;
+        if is_same_stamp && (is_safe || !(is_kept && is_small) && is_unchanged()) {
+            return true;
+        }
+        // If another file has taken the name of one that has several, that is a change.
+        let is_one_of_several = state.links.is_some() && state.stamp.file() != after.stamp.file();
+        let is_comparable = state.stamp.size() == size && (is_small || is_same_stamp);
         let Some(hour) = self
             .hour
             .as_ref()
-            .filter(|_| is_small && is_kept && !is_one_of_several)
+            .filter(|_| is_comparable && is_kept && !is_one_of_several)
         else {
             return false;
         };
-        let now = place::open_file(CWD, path).ok();
-        let old = place::open_file(&hour.dir, &before.id).ok();
-        let content = |file: Option<File>| keeper::read(&file?, size).ok();
-        let old = content(old);
-        old.is_some() && old == content(now)
+        let now = place::open_file(CWD, path);
+        let old = place::open_file(&hour.dir, &before.id);
+        old.is_ok_and(|old| now.is_ok_and(|now| is_equal(&old, &now).unwrap_or(false)))
     }
 
     fn entry(
@@ -304,6 +316,7 @@ impl CommandChanges {
         let before = OriginalState {
             id: new_id(),
             state: Some(state.clone()),
+            changed_at: None,
             kept: OldContent::Lost(format!(
                 "{missed} changes were not seen, of paths that are unknown or too long, or after too many"
             )),

@@ -3,8 +3,9 @@
 use super::plan::{Goal, ModeChange};
 use super::whole::{Whole, look, place_of};
 use super::{FileOutcome, UndoRefusal};
-use crate::journal::entry::{FileState, NodeKind};
+use crate::journal::entry::{FileState, NodeKind, OldContent};
 use crate::journal::keeper::{stamped, state};
+use crate::write::is_equal;
 use crate::{Workspace, WorkspacePath};
 use rustix::fs::{Dir, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
@@ -45,7 +46,7 @@ impl Whole<'_, '_> {
             outcome.undone = run.steps(chosen, now.as_ref(), &mut outcome.refused);
         }
         if let (Some(index), []) = (outcome.undone.last().copied(), &outcome.refused[..]) {
-            let goal = self.goal(&outcome.undone, now);
+            let goal = self.goal(path, &outcome.undone, now);
             if goal.mode_change == ModeChange::Others {
                 let reason = "was changed since".to_owned();
                 outcome.refused.push(UndoRefusal { index, reason });
@@ -81,7 +82,7 @@ impl Whole<'_, '_> {
         }))
     }
 
-    fn goal(&self, undone: &[usize], now: Option<FileState>) -> Goal {
+    fn goal(&self, path: &Path, undone: &[usize], now: Option<FileState>) -> Goal {
         let run = self.run;
         let index = undone[undone.len() - 1];
         let oldest = run.entry(index);
@@ -118,7 +119,8 @@ impl Whole<'_, '_> {
             .filter(|then| then.is_file())
             .and_then(|then| self.source(index, then));
         let states = then.as_ref().zip(now.as_ref());
-        let has_content = states.is_some_and(|(then, now)| self.has_content(index, then, now));
+        let has_content =
+            states.is_some_and(|(then, now)| self.has_content(path, index, then, now));
         let file = then.as_ref().map(|then| then.stamp.file());
         let states = undone.iter().flat_map(|index| {
             let entry = run.entry(*index);
@@ -147,15 +149,27 @@ impl Whole<'_, '_> {
         }
     }
 
-    fn has_content(&self, index: usize, then: &FileState, now: &FileState) -> bool {
+    fn has_content(&self, path: &Path, index: usize, then: &FileState, now: &FileState) -> bool {
         let run = self.run;
         let is_original = run.original(then.stamp) == run.original(now.stamp);
+        if is_original && self.differs(path, index) {
+            return false;
+        }
         // A file with further names may have the same content by chance. It must not count as the
         // former file, whose names and mode the undo changes.
         let is_one_name = then.links.is_none() && now.links.is_none();
         let is_equal =
             is_one_name && (run.is_same(Some(then), Some(now)) || run.has_old_content(index, now));
         then.is_file() && now.is_file() && (is_original || is_equal)
+    }
+
+    /// Returns true if a file that has its former size and mtime has another content. A copy is kept
+    /// of what a command may have written into.
+    fn differs(&self, path: &Path, index: usize) -> bool {
+        let is_copied = self.run.entry(index).old_content == OldContent::Copied;
+        let old = self.run.old_content(index).ok().flatten();
+        let files = old.filter(|_| is_copied).zip(self.open(path).ok());
+        files.is_some_and(|(old, now)| !is_equal(&old, &now).unwrap_or(false))
     }
 
     fn source(&self, index: usize, then: &FileState) -> Option<usize> {

@@ -373,8 +373,8 @@ impl Planner {
         let has_content = goals.by_path.get(at).is_some_and(|goal| goal.has_content);
         // A file that was made since may have the inode of one that was removed, and, if it is a
         // copy with its size and times, be like it in all that is known. So the content is compared.
-        let may_be_new = || !former.paths.contains(at) && former.source(goals).is_some();
-        if !has_content && (may_be_new() || !then.is_some_and(is_same)) {
+        let may_differ = || former.source(goals).is_some();
+        if !has_content && (may_differ() || !then.is_some_and(is_same)) {
             let links =
                 |state: Option<&FileState>| state.and_then(|state| state.links).unwrap_or(1);
             let names = present.names.get(&file).map_or(0, Vec::len) as u64;

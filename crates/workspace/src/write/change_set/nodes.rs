@@ -297,7 +297,7 @@ fn is_between(file: &File, old: &File, new: &File) -> io::Result<bool> {
     Ok(is_whole || length == written.max(old_length) && has_rest()?)
 }
 
-fn is_equal(one: &File, other: &File) -> io::Result<bool> {
+pub(crate) fn is_equal(one: &File, other: &File) -> io::Result<bool> {
     let length = one.metadata()?.len();
     Ok(length == other.metadata()?.len() && agreement(one, other, 0)? == length)
 }
