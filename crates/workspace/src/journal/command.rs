@@ -18,10 +18,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 const MAX_PATHS: usize = 50_000;
 
 const MAX_PATH_BYTES: usize = 4096;
+
+/// The file system's clock may lag behind by one tick.
+const CLOCK_TICK: Duration = Duration::from_millis(10);
 
 /// How a command is about to touch a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +57,8 @@ struct OriginalState {
     /// nothing had to be kept yet because only the mode was to be changed.
     kept: OldContent,
     is_excluded: bool,
+    /// Where what is at the path now was before the command, if that can't be kept.
+    moved_from: Option<PathBuf>,
 }
 
 impl OriginalState {
@@ -61,7 +67,8 @@ impl OriginalState {
     }
 
     fn is_lost(&self) -> bool {
-        matches!(self.kept, OldContent::Lost(_)) && !self.is_untouched() && !self.is_excluded
+        let is_lost = matches!(self.kept, OldContent::Lost(_)) && !self.is_untouched();
+        is_lost && !self.is_excluded || self.moved_from.is_some()
     }
 }
 
@@ -98,6 +105,7 @@ pub struct CommandChanges {
     missed: u32,
     digested: u64,
     command: Option<String>,
+    began: SystemTime,
 }
 
 impl CommandChanges {
@@ -121,6 +129,7 @@ impl CommandChanges {
             missed: 0,
             digested: 0,
             command: None,
+            began: SystemTime::now() - CLOCK_TICK,
         })
     }
 
@@ -204,6 +213,7 @@ impl CommandChanges {
             changed_at: None,
             kept: OldContent::default(),
             is_excluded: exclusion.is_some(),
+            moved_from: None,
         };
         if let Some((state, stat)) = found {
             let is_kept = state.is_file() && access != Access::Mode && exclusion.is_none();
@@ -299,15 +309,32 @@ impl CommandChanges {
     }
 
     fn move_tree(&mut self, from: &Path, to: &Path) {
-        let mut waiting = vec![(from.to_owned(), to.to_owned())];
-        while let Some((from, to)) = waiting.pop() {
+        let takes_ignored = self.scope.takes_ignored;
+        let mut waiting = vec![(from.to_owned(), to.to_owned(), takes_ignored)];
+        while let Some((from, to, takes_all)) = waiting.pop() {
+            let found = std::fs::symlink_metadata(&from).ok();
+            let is_dir = found.as_ref().is_some_and(std::fs::Metadata::is_dir);
+            // What the command itself has made elsewhere, such as a temporary file, can be lost.
+            let was_there =
+                |found: std::fs::Metadata| found.created().map_or(true, |at| at < self.began);
+            self.scope.takes_ignored = takes_all;
+            let arrives = found.is_some_and(was_there)
+                && self.scope.find(&from, is_dir).is_none()
+                && self.scope.find(&to, is_dir).is_some()
+                && !self.knows(&from);
+            // Its new name may be its only one, so its former name is given back, or it stays.
+            let takes_all = takes_all || arrives;
+            self.scope.takes_ignored = takes_all;
+            let is_covered = self.scope.find(&from, is_dir).is_some();
+            let origin = (arrives && !is_covered).then(|| from.clone());
+            let origin = origin.or_else(|| self.origin(&from));
             // The command may write to the content at the new path, so it is copied.
             self.touch(&from, Access::Content);
             self.touch(&to, Access::Name);
-            let found = self.scope.look(&from).ok().flatten();
-            let is_dir = found.is_some_and(|(state, _)| state.is_directory());
-            let is_kept = is_dir && self.scope.find(&from, true).is_some();
-            if !is_kept {
+            if let Some(before) = self.before.get_mut(to.as_os_str()) {
+                before.moved_from = origin;
+            }
+            if !(is_dir && is_covered) {
                 continue;
             }
             if self.before.len() >= MAX_PATHS {
@@ -320,7 +347,7 @@ impl CommandChanges {
             };
             for entry in entries.flatten() {
                 if waiting.len() < MAX_PATHS {
-                    waiting.push((entry.path(), to.join(entry.file_name())));
+                    waiting.push((entry.path(), to.join(entry.file_name()), takes_all));
                 } else {
                     self.miss(None);
                 }
@@ -330,6 +357,24 @@ impl CommandChanges {
 
     fn keep(&mut self, path: &Path, stat: Stat, access: Access, id: &str) -> OldContent {
         let lost = |reason: &str| OldContent::Lost(reason.to_owned());
+        self.scope.takes_ignored = takes_ignored;
+    }
+
+    /// Returns true if the file at a path is kept under another name, which it had before.
+    fn knows(&self, path: &Path) -> bool {
+        let file = ContentStamp::at(CWD, path).map(ContentStamp::file);
+        let mut states = self
+            .before
+            .values()
+            .filter_map(|before| before.state.as_ref());
+        states.any(|state| Some(state.stamp.file()) == file)
+    }
+
+    /// Returns where what is at a path was before the command, if it was moved there itself or with
+    /// a directory above it.
+    fn origin(&self, path: &Path) -> Option<PathBuf> {
+        let mut above = path.ancestors();
+        above.find_map(|path| self.before.get(path.as_os_str())?.moved_from.clone())
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if self.kept_bytes + size > self.journal.limits.max_bytes {
             return lost("more was changed than is kept");

@@ -157,6 +157,10 @@ pub struct JournalEntry {
     /// Whether and how the old content is kept.
     #[serde(rename = "kept")]
     pub old_content: OldContent,
+    /// Where a command has moved the file from, which is outside of what is kept. It was there
+    /// before the command, and nothing but the file at this path has its content now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) moved_from: Option<String>,
     /// How many directories above the file the change has created.
     #[serde(default)]
     pub made: usize,

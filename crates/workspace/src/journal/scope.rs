@@ -22,7 +22,7 @@ struct DirectoryRules {
 pub(super) struct ChangeScope {
     roots: Vec<PathBuf>,
     journal: Option<PathBuf>,
-    takes_ignored: bool,
+    pub(super) takes_ignored: bool,
     /// Opened on first use, in the process of the command's supervisor and not in the tool's.
     workspace: Option<Workspace>,
     users: UsersRules,

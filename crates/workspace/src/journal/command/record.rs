@@ -118,6 +118,7 @@ impl CommandChanges {
                 changed_at: None,
                 kept: OldContent::default(),
                 is_excluded: false,
+                moved_from: None,
             };
             self.before.insert(path.into(), before);
         }
@@ -134,6 +135,7 @@ impl CommandChanges {
             changed_at: stat.as_ref().ok().map(changed_at),
             kept: OldContent::Lost("the command went on writing to it".to_owned()),
             is_excluded: true,
+            moved_from: None,
         };
         self.before.insert(path.into(), before);
     }
@@ -286,6 +288,7 @@ impl CommandChanges {
             after: after.map(|after| self.with_digest(path, after, before.is_excluded)),
             old_content: before.kept,
             ..self.journal.entry(before.id, at, path)
+            moved_from: before.moved_from.map(|from| from.display().to_string()),
         }
     }
 
@@ -322,6 +325,7 @@ impl CommandChanges {
             )),
             is_excluded: true,
         };
+            moved_from: None,
         Some(self.entry(at, &path, before, Some(state)))
     }
 

@@ -40,6 +40,12 @@ impl Whole<'_, '_> {
         };
         let now = self.present(path)?;
         outcome.is_done = run.is_as_before(chosen, now.as_ref());
+        let moved_from = |index: &usize| run.entry(*index).moved_from.as_ref();
+        if let Some(from) = chosen.iter().find_map(moved_from)
+            && !outcome.is_done
+        {
+            return Err(format!("was moved here from {from}, and would be lost"));
+        }
         if outcome.is_done {
             outcome.undone.clone_from(chosen);
         } else {

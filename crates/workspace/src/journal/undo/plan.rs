@@ -10,7 +10,7 @@ use crate::journal::entry::{ContentStamp, FileId, FileState, NodeKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-pub(super) const SHARED: &str = "has files that came later, or that git ignores";
+pub(super) const SHARED: &str = "has files that came later, that git ignores, or objects of git";
 
 /// What an undo has to do about a file's mode: nothing (`None`), or give back the former mode,
 /// which only the undone changes have replaced (`Ours`), or which others have changed as well since
