@@ -258,19 +258,29 @@ impl Present {
             .into_iter()
             .flatten();
         let in_place = former.paths.iter().filter(has_content);
-        if let Some(path) = same.chain(in_place).chain(leaving).find(is_free) {
-            return Ok(Some(path.clone()));
-        }
-        if first.links.unwrap_or(1) <= former.paths.len() as u64 {
-            return Ok(None);
+        // A file that an undo has created in place of the former one does not have its other names.
+        let is_itself = |path: &&PathBuf| {
+            let now = goals.now(path);
+            now.is_some_and(|now| now.stamp.file() == file)
+        };
+        let itself = same.clone().filter(is_itself);
+        let mut known = itself.chain(same).chain(in_place).chain(leaving);
+        let known = known.find(is_free).cloned();
+        let has_others = first.links.unwrap_or(1) > former.paths.len() as u64;
+        if !has_others || known.as_ref().is_some_and(|path| is_itself(&path)) {
+            return Ok(known);
         }
         let found = run.find_name(file).map_err(|unseen| {
             let unseen = run.undo.workspace.shown(&unseen);
             let reason = format!("may have another name below {unseen}, which can't be read");
             (former.paths[0].clone(), reason)
         })?;
-        let Some((path, state)) = found else {
-            return Ok(None);
+        let is_new = |(path, found): &(PathBuf, FileState)| {
+            let is_unknown = found.stamp.file() == file && !goals.by_path.contains_key(path);
+            known.is_none() || is_unknown
+        };
+        let Some((path, state)) = found.filter(is_new) else {
+            return Ok(known);
         };
         let is_same = |known: &FileState| run.original(known.stamp) == run.original(state.stamp);
         if !is_same(&first) && !former.passed(goals).any(is_same) {
