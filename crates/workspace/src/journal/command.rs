@@ -301,6 +301,10 @@ impl CommandChanges {
     /// Keeps the states of `from` and `to` before `from` is renamed to `to`, or before both swap
     /// with `exchanges`. For a directory, everything below it is kept too.
     pub fn rename(&mut self, from: &Path, to: &Path, exchanges: bool) {
+        if self.scope.is_above_root(from) || exchanges && self.scope.is_above_root(to) {
+            // Until it has its name again, what is in it has paths that are not below a root.
+            self.miss(None);
+        }
         self.move_tree(from, to);
         if exchanges {
             self.move_tree(to, from);

@@ -76,6 +76,10 @@ impl ChangeScope {
         self.roots.iter().any(|root| root == dir) || self.find(dir, true).is_some_and(is_kept)
     }
 
+    pub(super) fn is_above_root(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| root.starts_with(path))
+    }
+
     pub(super) fn devices(&self) -> HashSet<u64> {
         let stats = self.roots.iter().flat_map(rustix::fs::stat);
         stats

@@ -321,7 +321,7 @@ impl CommandChanges {
             state: Some(state.clone()),
             changed_at: None,
             kept: OldContent::Lost(format!(
-                "{missed} changes were not seen, of paths that are unknown or too long, or after too many"
+                "{missed} changes were not seen, of paths that are unknown or too long, or of a root that was moved, or after too many"
             )),
             is_excluded: true,
         };
