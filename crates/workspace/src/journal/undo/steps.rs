@@ -27,6 +27,13 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+/// From this many new files on, one flush of their file systems is quicker than one of each file.
+const MANY_FILES: usize = if cfg!(target_os = "linux") {
+    16
+} else {
+    usize::MAX
+};
+
 impl Whole<'_, '_> {
     pub(super) fn carry_out(&mut self, plan: &Plan, changes: CommandChanges) {
         let opened = self.opened(plan);
@@ -85,6 +92,25 @@ impl Whole<'_, '_> {
     }
 }
 
+/// Waits until all that was prepared is on the disk, as it must be before the journal's copies go.
+#[cfg(target_os = "linux")]
+fn flush(set: &ChangeSet<'_>) -> Result<(), Obstacle> {
+    let mut devices = HashSet::new();
+    for path in set.record.steps.iter().map(StepRecord::temporary_path) {
+        let Some((dir, _)) = set.spot(&path) else {
+            continue;
+        };
+        let fail = |e| (path.clone(), failed(e));
+        if devices.insert(fstat(&dir).map_err(fail)?.st_dev) {
+            // The directory is open only as a place to start from.
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let dir = openat(&dir, ".", flags, Mode::empty()).map_err(fail)?;
+            rustix::fs::syncfs(&dir).map_err(fail)?;
+        }
+    }
+    Ok(())
+}
+
 fn said(e: &ToolError) -> String {
     format!("can't be written: {}", e.to_string().trim_end_matches('.'))
 }
@@ -140,6 +166,8 @@ impl Whole<'_, '_> {
             self.plan_rewrite(path, *source, set)
                 .map_err(|reason| (path.clone(), reason))?;
         }
+        let is_file = |made: &&Make| matches!(made, Make::File(_));
+        let syncs = plan.made.values().filter(is_file).count() < MANY_FILES;
         // A new file comes before its links.
         let (links, others): (Vec<_>, Vec<_>) =
             (plan.made.iter()).partition(|(_, made)| matches!(made, Make::LinkNew(_)));
@@ -155,8 +183,12 @@ impl Whole<'_, '_> {
                 kept_in_place.insert(path.clone());
                 continue;
             }
-            let made = self.make(path, made, set, &at, &kept_in_place);
+            let made = self.make(path, made, set, &at, &kept_in_place, syncs);
             set.record.steps[at[path]].entry.after = Some(made.map_err(fail)?);
+        }
+        #[cfg(target_os = "linux")]
+        if !syncs {
+            flush(set)?;
         }
         let is_step = |step: &StepRecord| !kept_in_place.contains(&*step.entry.path());
         set.record.steps.retain(is_step);
@@ -248,6 +280,7 @@ impl Whole<'_, '_> {
         set: &ChangeSet<'_>,
         at: &HashMap<PathBuf, usize>,
         kept_in_place: &HashSet<PathBuf>,
+        syncs: bool,
     ) -> Result<FileState, String> {
         let temporary = |path: &Path| set.record.steps[at[path]].temporary_path();
         let spot = |path: &Path| set.spot(path).ok_or_else(|| failed(Errno::NOENT));
@@ -268,7 +301,7 @@ impl Whole<'_, '_> {
             Make::File(source) => {
                 let goal = &self.goals.by_path[path];
                 let like = self.replaced(path)?.filter(|_| goal.keeps_access());
-                self.write(&dir, name, *source, like.as_ref(), goal)?;
+                self.write(&dir, name, *source, like.as_ref(), goal, syncs)?;
             }
             Make::LinkNew(from) if !kept_in_place.contains(from) => link(&temporary(from))?,
             Make::LinkNew(from) | Make::LinkNow(from) => {
@@ -293,6 +326,7 @@ impl Whole<'_, '_> {
         source: usize,
         like: Option<&Target>,
         goal: &Goal,
+        syncs: bool,
     ) -> Result<(), String> {
         let source = self.content(source)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
@@ -317,7 +351,7 @@ impl Whole<'_, '_> {
             if files::mode(&fstat(&file)?) != mode {
                 return Err(Errno::NOTSUP.into());
             }
-            file.sync_data()
+            if syncs { file.sync_data() } else { Ok(()) }
         };
         write().map_err(failed)
     }
