@@ -54,6 +54,12 @@ const fn rename(number: i64, rename_flags: Option<usize>, targets: &'static [Cal
     }
 }
 
+const OPEN_FILE: CallPath = CallPath {
+    directory: Some(0),
+    path: None,
+    access: Access::Mode,
+};
+
 const CONTENT: Access = Access::Content;
 const NAME: Access = Access::Name;
 
@@ -83,14 +89,11 @@ const CALLS: &[Call] = &[
     ),
     call(libc::SYS_fchmodat, &[target(Some(0), 1, Access::Mode)]),
     call(SYS_FCHMODAT2, &[target(Some(0), 1, Access::Mode)]),
-    call(
-        libc::SYS_fchmod,
-        &[CallPath {
-            directory: Some(0),
-            path: None,
-            access: Access::Mode,
-        }],
-    ),
+    call(libc::SYS_fchmod, &[OPEN_FILE]),
+    // An access list changes the mode.
+    call(libc::SYS_setxattr, &[target(None, 0, Access::Mode)]),
+    call(libc::SYS_lsetxattr, &[target(None, 0, Access::Mode)]),
+    call(libc::SYS_fsetxattr, &[OPEN_FILE]),
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     rename(
         libc::SYS_renameat,

@@ -217,7 +217,7 @@ impl CommandChanges {
         };
         if let Some((state, stat)) = found {
             let is_kept = state.is_file() && access != Access::Mode && exclusion.is_none();
-            if state.kind == Some(NodeKind::Special) {
+            if state.kind == Some(NodeKind::Special) && access != Access::Mode {
                 before.kept = OldContent::Lost("it was no regular file".to_owned());
             }
             before.changed_at = Some(changed_at(&stat));
@@ -357,10 +357,6 @@ impl CommandChanges {
                 }
             }
         }
-    }
-
-    fn keep(&mut self, path: &Path, stat: Stat, access: Access, id: &str) -> OldContent {
-        let lost = |reason: &str| OldContent::Lost(reason.to_owned());
         self.scope.takes_ignored = takes_ignored;
     }
 
@@ -379,6 +375,10 @@ impl CommandChanges {
     fn origin(&self, path: &Path) -> Option<PathBuf> {
         let mut above = path.ancestors();
         above.find_map(|path| self.before.get(path.as_os_str())?.moved_from.clone())
+    }
+
+    fn keep(&mut self, path: &Path, stat: Stat, access: Access, id: &str) -> OldContent {
+        let lost = |reason: &str| OldContent::Lost(reason.to_owned());
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if self.kept_bytes + size > self.journal.limits.max_bytes {
             return lost("more was changed than is kept");

@@ -1,7 +1,7 @@
 //! Records what a command has changed.
 
 use super::{ChangeCounts, CommandChanges, LinkedFile, OriginalState, changed_at};
-use crate::journal::entry::{ContentStamp, FileId, FileState, JournalEntry, OldContent};
+use crate::journal::entry::{ContentStamp, FileId, FileState, JournalEntry, NodeKind, OldContent};
 use crate::journal::keeper::{self, new_id, now};
 use crate::journal::{node, place};
 use crate::write::is_equal;
@@ -211,7 +211,8 @@ impl CommandChanges {
         let is_same = match (&before.state, after) {
             (None, None) => true,
             (Some(before), Some(after)) if before.kind.is_some() => {
-                before.kind == after.kind && (before.mode == after.mode || !before.is_directory())
+                let has_mode = !matches!(before.kind, Some(NodeKind::Link(_)));
+                before.kind == after.kind && (before.mode == after.mode || !has_mode)
             }
             (Some(state), Some(after)) => {
                 after.kind.is_none()
@@ -287,8 +288,8 @@ impl CommandChanges {
             before: before.state,
             after: after.map(|after| self.with_digest(path, after, before.is_excluded)),
             old_content: before.kept,
-            ..self.journal.entry(before.id, at, path)
             moved_from: before.moved_from.map(|from| from.display().to_string()),
+            ..self.journal.entry(before.id, at, path)
         }
     }
 
@@ -324,8 +325,8 @@ impl CommandChanges {
                 "{missed} changes were not seen, of paths that are unknown or too long, or of a root that was moved, or after too many"
             )),
             is_excluded: true,
-        };
             moved_from: None,
+        };
         Some(self.entry(at, &path, before, Some(state)))
     }
 

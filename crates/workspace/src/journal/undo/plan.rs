@@ -470,7 +470,14 @@ impl Planner {
             let made = match &then.kind {
                 None => continue,
                 Some(NodeKind::Special) => {
-                    self.obstacles.push((path.clone(), String::new()));
+                    let now = goal.now.as_ref().filter(|_| is_there);
+                    if let Some(now) = now {
+                        let mode = (goal.mode, Some(now.stamp.file()));
+                        self.plan.modes.insert(path.clone(), mode);
+                        self.staying.insert(path.clone());
+                    } else {
+                        self.obstacles.push((path.clone(), String::new()));
+                    }
                     continue;
                 }
                 Some(NodeKind::Directory) => {

@@ -7,7 +7,7 @@
 use super::plan::{Goal, Make, Obstacle, Plan};
 use super::whole::{Whole, look, place_of};
 use crate::journal::command::CommandChanges;
-use crate::journal::entry::{FileId, FileState, JournalEntry, OldContent};
+use crate::journal::entry::{FileId, FileState, JournalEntry, NodeKind, OldContent};
 use crate::journal::intent::{IntentRecord, ModeRecord, RewriteRecord, StepRecord, UndoRecord};
 use crate::journal::keeper::{clone_or_copy, stamped};
 use crate::journal::{node, place};
@@ -219,7 +219,7 @@ impl Whole<'_, '_> {
             };
             let file = left.stamp.file();
             let mode = modes.get(&file).copied().unwrap_or(left.mode);
-            let has_mode = then.is_file() || then.is_directory();
+            let has_mode = !matches!(then.kind, Some(NodeKind::Link(_)));
             let owner = *owners.entry(file).or_insert(goal.former_file);
             left.kind == then.kind
                 && (!has_mode || left.granted(mode, then) == goal.mode)
