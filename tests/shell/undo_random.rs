@@ -509,6 +509,7 @@ fn commands_and_file_tools_in_turn_are_undone_to_the_byte() {
         let mut random = Random(seed);
         let ws = Workspace::new();
         build(&ws);
+        let ws = ws.unprivileged();
         let (mut states, mut steps) = (vec![snapshot(&ws)], Vec::new());
         let names = ["a", "b", "d1/x", "d1/y", "d2/a", "d1/s/y"];
         for _ in 0..2 + random.below(5) {

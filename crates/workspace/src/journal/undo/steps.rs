@@ -343,9 +343,9 @@ impl Whole<'_, '_> {
             let _ = keep(&OpenFile { file: source, stat });
         }
         let write = || -> io::Result<()> {
-            let made = stamped(&fstat(&file)?);
-            let then = goal.then.as_ref().unwrap_or(&made);
-            let mode = made.granted(goal.mode, then);
+            let new = stamped(&fstat(&file)?);
+            let then = goal.then.as_ref().unwrap_or(&new);
+            let mode = new.granted(goal.mode, then);
             let raw = RawMode::try_from(mode).map_err(io::Error::other)?;
             fchmod(&file, Mode::from_raw_mode(raw))?;
             if files::mode(&fstat(&file)?) != mode {
