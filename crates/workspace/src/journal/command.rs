@@ -317,7 +317,11 @@ impl CommandChanges {
         let mut waiting = vec![(from.to_owned(), to.to_owned(), takes_ignored)];
         while let Some((from, to, takes_all)) = waiting.pop() {
             let found = std::fs::symlink_metadata(&from).ok();
-            let is_dir = found.as_ref().is_some_and(std::fs::Metadata::is_dir);
+            // No system call takes a path of any length. What is outside of the roots has no state.
+            let is_dir = match self.scope.look(&from) {
+                Ok(looked) => looked.is_some_and(|(state, _)| state.is_directory()),
+                Err(_) => found.as_ref().is_some_and(std::fs::Metadata::is_dir),
+            };
             // What the command itself has made elsewhere, such as a temporary file, can be lost.
             let was_there =
                 |found: std::fs::Metadata| found.created().map_or(true, |at| at < self.began);
