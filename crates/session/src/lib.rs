@@ -36,9 +36,10 @@ use gemini_tools_process::tree::Identity;
 use gemini_tools_settings::settings::UndoSettings;
 use gemini_tools_settings::trust::TrustWatch;
 use gemini_tools_workspace::Workspace;
-use gemini_tools_workspace::journal::{Caller, Journal, Limits};
+use gemini_tools_workspace::journal::{Caller, Journal, Limits, SCRIPT_RUNNERS};
 use gemini_tools_workspace::seen::{SeenFiles, UnseenChanges};
 use serde_json::{Map, Value, json};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -80,6 +81,9 @@ pub struct CallOptions<'a> {
     /// Shows a person the notes about faults of MCP servers. If it is `None`, the notes are kept
     /// for [`Session::tell_notes`].
     pub tell: Option<fn(&str)>,
+    /// Gets the notes on interrupted changes that the call has completed. If it is `None`, they are
+    /// added to the text of the answer, where a program could take them for the tool's.
+    pub notes: Option<&'a RefCell<Vec<String>>>,
 }
 
 /// Returns a cancellation for a new call with the same signals. Its time limit counts from now:
@@ -225,15 +229,12 @@ impl Session {
     /// else changes. So under a shell or `make`, and without a session named by the environment, a
     /// change that the calls have not shown is only told and no reason to refuse.
     pub fn remember_by_caller(&self) {
-        const RUN_SCRIPTS: [&str; 9] = [
-            "ash", "bash", "dash", "fish", "ksh", "make", "mksh", "sh", "zsh",
-        ];
         let (seen, caller) = (self.tool_env.workspace.seen(), caller());
         if let Some(home) = self.tool_env.workspace.home() {
             seen.keep_below(home, &caller.session);
         }
         let is_script =
-            RUN_SCRIPTS.contains(&&*caller.program) && variables::value(SESSION).is_none();
+            SCRIPT_RUNNERS.contains(&&*caller.program) && variables::value(SESSION).is_none();
         if is_script && seen.reaction() == UnseenChanges::Refuse {
             seen.react(UnseenChanges::Warn);
         }

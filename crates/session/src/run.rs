@@ -37,6 +37,9 @@ impl Session {
         // Files count as seen only if a model reads the answer and the call is really made.
         let remembers = !options.is_explained && !matches!(options.reader, Reader::Person);
         cx.view.remembers = remembers && seen.reaction() != UnseenChanges::Off;
+        if cx.view.remembers {
+            seen.begin();
+        }
         let mut notes = Vec::new();
         let call = || self.call(name, args, options, cx, &mut notes);
         let outcome = prepared.and_then(|()| catch(name, call));
@@ -49,7 +52,10 @@ impl Session {
             answer.limit(cx.view.limit_chars, &|text| self.tool_env.keep(name, text));
         }
         // The notes are added last, because the limit cuts the end of a text.
-        push_notes(&mut answer.outcome, &notes);
+        match options.notes {
+            Some(apart) => apart.borrow_mut().append(&mut notes),
+            None => push_notes(&mut answer.outcome, &notes),
+        }
         answer
     }
 

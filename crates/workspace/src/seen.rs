@@ -11,17 +11,20 @@
 
 use super::atomic_file::write_cache;
 use super::diff::{Algorithm, DiffOp, changes, diff_lines};
-use super::journal::{ContentStamp, now, read};
+use super::journal::{ContentStamp, JournalEntry, read};
 use super::lines::read_at;
 use super::write::Target;
-use super::{OpenFile, Workspace, walk};
+use super::{OpenFile, Workspace, WorkspacePath, walk};
 use gemini_tools_core::text::{excerpt, hex};
 use rustix::fs::{CWD, fstat};
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -31,12 +34,15 @@ const MAX_HASHED_BYTES: u64 = 256 * 1024;
 /// Maximum size in bytes of a file that is read whole to remember it.
 const MAX_DIGESTED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The time in milliseconds within which a file may be written twice and keep the same stamp.
-const TICK_MILLIS: u64 = 50;
+/// The time in microseconds within which a file may be written twice and keep the same stamp.
+const TICK: u64 = 50_000;
 
-/// The name of an empty file in a conversation's directory whose mtime is the beginning of the
-/// conversation.
+/// The names of empty files in a conversation's directory whose mtimes are the beginning of the
+/// conversation, and the end of its last command. The directory's creation time would do for the
+/// first, but the standard library can't read it when it is linked to musl.
 const BEGAN: &str = "began";
+
+const RAN: &str = "ran";
 
 /// The age at which a conversation's directory is removed.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -71,10 +77,14 @@ impl UnseenChanges {
 /// A file as a conversation last saw it, with a hash of each line. A file that is too large for
 /// that has no `lines`. If another write could leave the same stamp on it, it has a `digest` of its
 /// content instead, unless it is too large for that as well.
+///
+/// `at` is when, in microseconds since 1970. `left` is the stamp with which a command of the
+/// conversation has left the file: it may have made what was not seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SeenFile {
     stamp: ContentStamp,
     at: u64,
+    left: Option<ContentStamp>,
     lines: Option<Vec<u32>>,
     digest: Option<u64>,
 }
@@ -82,6 +92,7 @@ struct SeenFile {
 /// A file as it is before the caller is shown it.
 #[derive(Debug)]
 pub struct Sight {
+    named: PathBuf,
     path: PathBuf,
     file: SeenFile,
     shown: Option<Shown>,
@@ -117,6 +128,11 @@ pub struct SeenFiles {
     store: OnceLock<PathBuf>,
     reaction: Mutex<UnseenChanges>,
     began: u64,
+    /// When the stored conversation began; `None` if it begins with this process.
+    stored_beginning: OnceLock<Option<u64>>,
+    /// Where the paths that have links in them led, and when.
+    links: Mutex<HashMap<PathBuf, (PathBuf, u64)>>,
+    ran: AtomicU64,
 }
 
 impl Default for SeenFiles {
@@ -126,6 +142,9 @@ impl Default for SeenFiles {
             store: OnceLock::new(),
             reaction: Mutex::default(),
             began: now(),
+            stored_beginning: OnceLock::new(),
+            links: Mutex::default(),
+            ran: AtomicU64::new(0),
         }
     }
 }
@@ -142,6 +161,10 @@ pub struct UnseenChange {
     pub seen_at: u64,
     /// True if the file has been removed.
     pub is_gone: bool,
+    /// True if a command of the conversation that has ended may have made the change.
+    pub may_be_own: bool,
+    /// The file to which the path led when the caller last saw it, if it leads to another one now.
+    pub led_to: Option<PathBuf>,
 }
 
 impl UnseenChange {
@@ -164,6 +187,7 @@ impl SeenFile {
         let mut seen = Self {
             stamp,
             at: now(),
+            left: None,
             lines: bytes.map(|bytes| hashes(&bytes)),
             digest: None,
         };
@@ -194,7 +218,11 @@ impl SeenFile {
     /// Returns true if the file was seen so soon after its last write that a later write could have
     /// left the same stamp.
     fn may_be_rewritten(&self) -> bool {
-        self.at < self.stamp.written_at() + TICK_MILLIS
+        self.at < self.stamp.written_at() * 1000 + TICK
+    }
+
+    fn is_at(&self, stamp: Option<ContentStamp>) -> bool {
+        stamp.is_some_and(|stamp| stamp == self.stamp || Some(stamp) == self.left)
     }
 
     fn change(&self, file: &OpenFile) -> UnseenChange {
@@ -202,7 +230,7 @@ impl SeenFile {
         let bytes = (size <= MAX_HASHED_BYTES)
             .then(|| read(&file.file, size).ok())
             .flatten();
-        let seen_at = self.at / 1000;
+        let seen_at = self.at / 1_000_000;
         let (Some(lines), Some(bytes)) = (&self.lines, bytes) else {
             return UnseenChange {
                 seen_at,
@@ -215,13 +243,19 @@ impl SeenFile {
             places: Some(changes(&ops).map(DiffOp::new_range).collect()),
             diff: shown(&ops, &text),
             seen_at,
-            is_gone: false,
+            ..UnseenChange::default()
         }
     }
 
     fn to_bytes(&self, path: &Path) -> Vec<u8> {
-        let head = serde_json::to_vec(&(self.stamp, self.at, self.lines.is_some(), self.digest))
-            .unwrap_or_default();
+        let head = serde_json::to_vec(&(
+            self.stamp,
+            self.at,
+            self.left,
+            self.lines.is_some(),
+            self.digest,
+        ))
+        .unwrap_or_default();
         let path = path.as_os_str().as_bytes();
         let lines = self
             .lines
@@ -238,7 +272,7 @@ impl SeenFile {
     fn from_bytes(bytes: &[u8]) -> Option<(PathBuf, Self)> {
         let (head, rest) = split(bytes, b'\n')?;
         let (path, rest) = split(rest, 0)?;
-        let (stamp, at, has_lines, digest): (ContentStamp, u64, bool, Option<u64>) =
+        let (stamp, at, left, has_lines, digest): (_, _, _, bool, _) =
             serde_json::from_slice(head).ok()?;
         let (words, []) = rest.as_chunks::<4>() else {
             return None;
@@ -248,11 +282,25 @@ impl SeenFile {
         let seen = Self {
             stamp,
             at,
+            left,
             lines,
             digest,
         };
         Some((path, seen))
     }
+}
+
+fn now() -> u64 {
+    micros(SystemTime::now()).unwrap_or(0)
+}
+
+fn micros(time: SystemTime) -> Option<u64> {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_micros()).ok()
+}
+
+fn written_at(path: &Path) -> Option<u64> {
+    micros(path.metadata().ok()?.modified().ok()?)
 }
 
 fn digest(file: &File) -> Option<u64> {
@@ -382,13 +430,63 @@ impl SeenFiles {
         *self.reaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Says that the conversation has begun, unless an earlier call has.
+    pub fn begin(&self) {
+        let _ = self.began();
+    }
+
     fn began(&self) -> Option<u64> {
         let Some(store) = self.store.get() else {
             return Some(self.began);
         };
-        let began = store.join(BEGAN).metadata().ok()?.modified().ok()?;
-        let since = began.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        u64::try_from(since.as_millis()).ok()
+        *self.stored_beginning.get_or_init(|| {
+            let mark = store.join(BEGAN);
+            let began = written_at(&mark);
+            if began.is_none() {
+                write_cache(&mark, b"");
+            }
+            began
+        })
+    }
+
+    fn ran(&self) -> u64 {
+        let mark = self.store.get().map(|store| store.join(RAN));
+        mark.map_or_else(
+            || self.ran.load(Ordering::Relaxed),
+            |mark| written_at(&mark).unwrap_or(0),
+        )
+    }
+
+    fn has_run(&self) {
+        self.ran.store(now(), Ordering::Relaxed);
+        if let Some(store) = self.store.get() {
+            write_cache(&store.join(RAN), b"");
+        }
+    }
+
+    /// Remembers where a path leads that has links in it.
+    fn leads(&self, named: &Path, real: &Path) {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.link(named) {
+            None if named == real => drop(links.remove(named)),
+            None => drop(links.insert(named.to_owned(), (real.to_owned(), now()))),
+            Some(link) if named == real => drop(std::fs::remove_file(link)),
+            Some(link) => drop(write_cache(&link, real.as_os_str().as_bytes())),
+        }
+    }
+
+    /// Returns where a path led when the caller last saw it, and when that was.
+    fn led(&self, named: &Path) -> Option<(PathBuf, u64)> {
+        let Some(link) = self.link(named) else {
+            let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+            return links.get(named).cloned();
+        };
+        let real = std::fs::read(&link).ok()?;
+        Some((PathBuf::from(OsString::from_vec(real)), written_at(&link)?))
+    }
+
+    fn link(&self, named: &Path) -> Option<PathBuf> {
+        Some(self.place(named)?.with_extension("link"))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, SeenFile>> {
@@ -411,6 +509,10 @@ impl SeenFiles {
         }
     }
 
+    pub(crate) fn is_known(&self, path: &Path, stamp: Option<ContentStamp>) -> bool {
+        self.get(path).is_some_and(|seen| Some(seen.stamp) == stamp)
+    }
+
     pub(crate) fn forget(&self, path: &Path) {
         match self.place(path) {
             None => drop(self.lock().remove(path)),
@@ -418,26 +520,22 @@ impl SeenFiles {
         }
     }
 
-    /// Creates the file whose mtime is the beginning of the conversation. The directory's creation
-    /// time would do, but the standard library can't read it when it is linked to musl.
-    fn mark_beginning(&self) {
-        if let Some(mark) = self.store.get().map(|store| store.join(BEGAN))
-            && !mark.exists()
-        {
-            write_cache(&mark, b"");
-        }
-    }
-
+    /// An older sight never takes the place of a newer one.
     fn put(&self, path: PathBuf, seen: SeenFile) {
+        let is_older = |known: &SeenFile| known.at > seen.at;
         match self.place(&path) {
             None => {
-                self.lock().insert(path, seen);
+                let mut files = self.lock();
+                if !files.get(&path).is_some_and(is_older) {
+                    files.insert(path, seen);
+                }
             }
+            // If this fails, the file counts as never seen, and no write is refused. An older
+            // record would say that somebody else has changed what the caller has just seen.
             Some(place) => {
-                self.mark_beginning();
-                // If this fails, the file counts as never seen, and no write is refused. An older
-                // record would say that somebody else has changed what the caller has just seen.
-                if !write_cache(&place, &seen.to_bytes(&path)) {
+                if !self.get(&path).as_ref().is_some_and(is_older)
+                    && !write_cache(&place, &seen.to_bytes(&path))
+                {
                     self.forget(&path);
                 }
             }
@@ -449,6 +547,9 @@ impl SeenFiles {
     fn saw_lines(&self, path: PathBuf, mut file: SeenFile, shown: &Shown) {
         let before = self.get(&path);
         if let Some(before) = before.filter(|before| before.stamp != file.stamp) {
+            if before.at > file.at {
+                return;
+            }
             let (Some(old), Some(new)) = (&before.lines, &file.lines) else {
                 // Of a large file it is not known which lines have changed. One that is shown to
                 // its end but for what is cut from lines counts as seen.
@@ -494,14 +595,18 @@ impl SeenFiles {
             return;
         };
         let before = self.get(former).zip(old);
+        // A call at the same time may have seen the new file already.
+        let before = before.filter(|(before, _)| before.stamp != new.stamp);
         if let Some((before, old)) = before.filter(|(before, old)| !before.is_same(old)) {
+            let is_left = before.left == Some(ContentStamp::from(&old.stat));
+            let left = is_left.then_some(new.stamp);
             if digest(written) == digest(&old.file) {
-                new = before;
+                new = SeenFile { left, ..before };
             } else if let (Some(seen), Some(written)) = (&before.lines, &new.lines)
                 && let Some(old) = SeenFile::new(&old.file).and_then(|old| old.lines)
                 && let Some(lines) = with_edit(seen, &old, written)
             {
-                (new.stamp, new.lines) = (before.stamp, Some(lines));
+                (new.stamp, new.left, new.lines) = (before.stamp, left, Some(lines));
             }
         }
         self.put(path.to_owned(), new);
@@ -550,9 +655,10 @@ impl Workspace {
 
     /// Returns the state of a file, for [`Workspace::saw`]. A caller takes it before it reads the
     /// file, so that a change made meanwhile counts as not seen.
-    pub fn sight(&self, open: &OpenFile) -> Option<Sight> {
+    pub fn sight(&self, open: &OpenFile, place: &WorkspacePath) -> Option<Sight> {
         let path = walk::real_path(&open.file)?;
         SeenFile::new(&open.file).map(|file| Sight {
+            named: place.path().to_owned(),
             path,
             file,
             shown: None,
@@ -561,9 +667,16 @@ impl Workspace {
 
     /// Remembers that the caller was shown a file, or some of its lines.
     pub fn saw(&self, sight: Option<Sight>) {
-        let Some(Sight { path, file, shown }) = sight else {
+        let Some(sight) = sight else {
             return;
         };
+        let Sight {
+            named,
+            path,
+            file,
+            shown,
+        } = sight;
+        self.seen.leads(&named, &path);
         match shown {
             None => self.seen.put(path, file),
             Some(shown) => self.seen.saw_lines(path, file, &shown),
@@ -572,24 +685,49 @@ impl Workspace {
 
     /// Remembers that the caller knows the present content of a target's file, because its changes
     /// were shown.
-    pub fn saw_target(&self, target: &Target) {
+    pub fn saw_target(&self, target: &Target, place: &WorkspacePath) {
         if let (Some(path), Some(current)) = (target.real_path(), &target.current) {
+            self.seen.leads(place.path(), &path);
             self.seen.saw(path, &current.file);
         }
     }
 
-    /// Returns what has changed in the file of a target since the caller last saw it; `None` if
-    /// nothing has, or if the caller never saw it.
-    pub fn unseen_change(&self, target: &Target) -> Option<UnseenChange> {
-        let seen = self.seen.get(&target.real_path()?)?;
-        match &target.current {
-            None => Some(UnseenChange {
-                is_gone: true,
-                seen_at: seen.at / 1000,
-                ..UnseenChange::default()
-            }),
-            Some(current) => (!seen.is_same(current)).then(|| seen.change(current)),
+    /// Remembers where the path of a target leads that the caller is about to write.
+    pub fn writes_to(&self, target: &Target, place: &WorkspacePath) {
+        if let Some(path) = target.real_path() {
+            self.seen.leads(place.path(), &path);
         }
+    }
+
+    /// Returns what has changed in the file of a target, which the caller calls `place`, since it
+    /// last saw it; `None` if nothing has, or if the caller never saw it.
+    pub fn unseen_change(&self, target: &Target, place: &WorkspacePath) -> Option<UnseenChange> {
+        let (path, named) = (target.real_path()?, place.path());
+        let seen = self.seen.get(&path);
+        let Some(current) = &target.current else {
+            return seen.map(|seen| UnseenChange {
+                is_gone: true,
+                seen_at: seen.at / 1_000_000,
+                ..UnseenChange::default()
+            });
+        };
+        let seen_there = || self.seen.get(named).filter(|_| named != path);
+        let itself = || Some((named.to_owned(), seen_there()?.at));
+        if let Some((led_to, at)) = self.seen.led(named).or_else(itself)
+            && led_to != path
+        {
+            return Some(UnseenChange {
+                seen_at: at / 1_000_000,
+                may_be_own: at <= self.seen.ran(),
+                led_to: Some(led_to),
+                ..UnseenChange::default()
+            });
+        }
+        let seen = seen.filter(|seen| !seen.is_same(current))?;
+        Some(UnseenChange {
+            may_be_own: seen.left == Some(ContentStamp::from(&current.stat)),
+            ..seen.change(current)
+        })
     }
 
     /// Returns true if the file of a target was written since the conversation began, and the
@@ -598,12 +736,12 @@ impl Workspace {
         let written = target
             .current
             .as_ref()
-            .map(|file| ContentStamp::from(&file.stat).written_at());
+            .map(|file| ContentStamp::from(&file.stat).written_at() * 1000);
         let is_new = self
             .seen
             .began()
             .zip(written)
-            .is_some_and(|(began, written)| written + TICK_MILLIS >= began);
+            .is_some_and(|(began, written)| written + TICK >= began);
         is_new
             && target
                 .real_path()
@@ -615,8 +753,10 @@ impl Workspace {
     pub fn seen_files(&self) -> SeenBefore {
         let at = now();
         let is_same = |(path, seen): &(PathBuf, SeenFile)| {
-            ContentStamp::at(CWD, path) == Some(seen.stamp)
-                && (!seen.may_be_rewritten()
+            let stamp = ContentStamp::at(CWD, path);
+            seen.is_at(stamp)
+                && (stamp == seen.left
+                    || !seen.may_be_rewritten()
                     || self.open_seen(path).is_some_and(|open| seen.is_same(&open)))
         };
         let all = self.seen.all().into_iter().filter(is_same);
@@ -629,83 +769,44 @@ impl Workspace {
         self.open_file(&place).ok()
     }
 
-    /// Counts changes of files as seen, because the conversation's own command has made them: when
-    /// it began, they were as last seen. So were those that another call of the conversation was
-    /// shown while it ran.
+    /// Judges what has changed in files while a command of the conversation ran. When it began,
+    /// they were as last seen, or another call of the conversation was shown them since. A change
+    /// that the journal has of the conversation's session counts as seen, one that it has of
+    /// another session doesn't, and of any other the command may be the cause.
     pub fn saw_changes_of(&self, before: &SeenBefore) {
+        let journal = OnceCell::new();
         for (path, seen) in self.seen.all() {
             let is_own = seen.at >= before.at || before.files.contains(&path);
-            if !is_own || ContentStamp::at(CWD, &path) == Some(seen.stamp) {
+            let stamp = ContentStamp::at(CWD, &path);
+            if !is_own || seen.is_at(stamp) {
                 continue;
             }
-            if let Some(open) = self.open_seen(&path) {
+            let Some(open) = self.open_seen(&path) else {
+                self.seen.forget(&path);
+                continue;
+            };
+            let changes = journal.get_or_init(|| {
+                let journal = self.journal.get();
+                journal.map_or_else(Vec::new, |journal| journal.since(before.at / 1000))
+            });
+            let mut changes = changes.iter().filter(|(entry, _)| entry.path() == path);
+            if changes.clone().any(|(_, is_own)| !is_own) {
+                continue;
+            }
+            let is_whole = |entry: &JournalEntry| {
+                let stamps = [&entry.before, &entry.after].map(|state| Some(state.as_ref()?.stamp));
+                stamps == [Some(seen.stamp), stamp]
+            };
+            if changes.any(|(entry, _)| is_whole(entry)) {
                 self.seen.saw(path, &open.file);
             } else {
-                self.seen.forget(&path);
+                let left = stamp;
+                self.seen.put(path, SeenFile { left, ..seen });
             }
         }
+        self.seen.has_run();
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{ContentStamp, MAX_DIGESTED_BYTES, SeenFile, hashes};
-    use std::path::Path;
-
-    #[test]
-    fn what_is_remembered_comes_back_as_it_was() {
-        let stat = rustix::fs::stat(".").expect("a directory");
-        for (lines, digest) in [
-            (None, None),
-            (None, Some(u64::MAX)),
-            (Some(Vec::new()), None),
-            (Some(vec![1, u32::MAX]), None),
-        ] {
-            let seen = SeenFile {
-                stamp: ContentStamp::from(&stat),
-                at: 7,
-                lines,
-                digest,
-            };
-            let path = Path::new("/a\nb");
-            let bytes = seen.to_bytes(path);
-            assert_eq!(SeenFile::from_bytes(&bytes), Some((path.to_owned(), seen)));
-            for end in 0..bytes.len() {
-                let _ = SeenFile::from_bytes(&bytes[..end]);
-            }
-        }
-    }
-
-    #[test]
-    fn a_huge_file_is_not_read_to_be_remembered_even_if_it_is_just_written() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
-        for (size, is_digested) in [(MAX_DIGESTED_BYTES, true), (MAX_DIGESTED_BYTES + 1, false)] {
-            let file = std::fs::File::create_new(dir.path().join(size.to_string()));
-            let file = file.expect("a file");
-            file.set_len(size).expect("its size");
-            file.set_modified(later).expect("its time");
-            let file = std::fs::File::open(dir.path().join(size.to_string())).expect("a file");
-            let seen = SeenFile::new(&file).expect("a regular file");
-            assert_eq!(seen.digest.is_some(), is_digested, "{size}");
-        }
-    }
-
-    #[test]
-    fn lines_differ_by_each_byte_and_by_their_end() {
-        let texts = [
-            "",
-            "a\n",
-            "a",
-            "b\n",
-            "a\0\n",
-            "12345678\n",
-            "12345679\n",
-            "a\r\n",
-            "aa\n",
-        ];
-        let all: std::collections::BTreeSet<_> = texts.map(|text| hashes(text.as_bytes())).into();
-        assert_eq!(all.len(), texts.len());
-        assert_eq!(hashes(b"a\nb\n"), [hashes(b"a\n"), hashes(b"b\n")].concat());
-    }
-}
+mod tests;

@@ -449,7 +449,7 @@ impl Edit {
         target: &Target,
         cx: &Context,
     ) -> Result<String, ToolError> {
-        if !cx.view.remembers || self.workspace.unseen_change(target).is_none() {
+        if !cx.view.remembers || self.workspace.unseen_change(target, &self.place).is_none() {
             return Ok(String::new());
         }
         let lines = lines().map_err(|e| self.io_error(&e))?;

@@ -431,7 +431,7 @@ impl Call {
         let Ok(open) = self.workspace.open_file(place) else {
             return Ok(Err("can't be read"));
         };
-        let sight = cx.view.remembers.then(|| self.workspace.sight(&open));
+        let sight = cx.view.remembers.then(|| self.workspace.sight(&open, place));
         let mut sight = sight.flatten();
         let media_bytes = if is_asked_for { room.media_bytes } else { 0 };
         let text = match read_content(&open, place, media_bytes) {

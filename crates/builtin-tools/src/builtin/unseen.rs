@@ -8,6 +8,7 @@ use gemini_tools_workspace::seen::{UnseenChange, UnseenChanges};
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
 use std::ops::Range;
+use std::path::Path;
 
 /// Checks a write of a file for changes that its caller has not seen. `lines` are the lines of the
 /// present file, counted from 0, that the write replaces; `None` means all of them. Returns a note
@@ -27,7 +28,8 @@ pub(super) fn check(
     if !cx.view.remembers {
         return Ok(String::new());
     }
-    let Some(change) = workspace.unseen_change(target) else {
+    let Some(change) = workspace.unseen_change(target, place) else {
+        workspace.writes_to(target, place);
         let is_overwritten = lines.is_none() && target.current.is_some();
         let is_new = is_overwritten && workspace.is_unread_and_new(target);
         if !is_new {
@@ -50,13 +52,19 @@ pub(super) fn check(
         return Ok(" The file was changed since you read it, elsewhere.".to_owned());
     }
     let diff = difference(workspace, place, &change);
-    if workspace.seen().reaction() == UnseenChanges::Warn || may_be_own(workspace, &change) {
+    let is_told = workspace.seen().reaction() == UnseenChanges::Warn
+        || change.may_be_own
+        || may_be_own(workspace, &change);
+    if let Some(led_to) = &change.led_to {
+        return elsewhere(workspace, place, target, led_to, is_told);
+    }
+    if is_told {
         return Ok(format!(
             " The file was changed since you read it, and this write has undone that.{diff}"
         ));
     }
     let path = show_path(place.path());
-    workspace.saw_target(target);
+    workspace.saw_target(target, place);
     // Of a large file, it is not known which lines have changed, so the message says "might".
     let would = if change.places.is_some() {
         "would"
@@ -67,6 +75,30 @@ pub(super) fn check(
         "{path} was changed by somebody else since you read it, and this {would} undo that; nothing was written.{diff}"
     );
     let hint = "Keep that change in what you write, or make the same call again to undo it.";
+    Err(ToolError::new(ErrorKind::FileWriteFailure, message).with_hint(hint))
+}
+
+/// Refuses a write of a path that leads to another file than when the caller saw it, or only says
+/// so.
+fn elsewhere(
+    workspace: &Workspace,
+    place: &WorkspacePath,
+    target: &Target,
+    led_to: &Path,
+    is_told: bool,
+) -> Result<String, ToolError> {
+    workspace.saw_target(target, place);
+    let led_to = show_path(led_to);
+    if is_told {
+        return Ok(format!(
+            " When you last saw it, the path led to {led_to}, which was not changed."
+        ));
+    }
+    let path = show_path(place.path());
+    let message = format!(
+        "{path} leads to another file now than when you last saw it, which was {led_to}; nothing was written."
+    );
+    let hint = "Read it, or make the same call again to write there.";
     Err(ToolError::new(ErrorKind::FileWriteFailure, message).with_hint(hint))
 }
 

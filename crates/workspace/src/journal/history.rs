@@ -1,7 +1,7 @@
 //! Reads the journal.
 
 use super::entry::{JournalEntry, OldContent};
-use super::place;
+use super::{Journal, SCRIPT_RUNNERS, place};
 use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
@@ -37,6 +37,29 @@ pub struct Filter {
     pub standing: bool,
 }
 
+impl Journal {
+    /// Returns the changes of files since a time in milliseconds since 1970, and whether the
+    /// session of this journal has made them. Those of shells and programs that have named no
+    /// session are left out: a command of this session may have started them.
+    pub(crate) fn since(&self, time: u64) -> Vec<(JournalEntry, bool)> {
+        let (Some(home), own) = (&self.home, &self.caller().session) else {
+            return Vec::new();
+        };
+        let history = History::load_from(home, time / place::HOUR_MILLIS).unwrap_or_default();
+        let later = history.entries.into_iter().filter(|entry| entry.at >= time);
+        let later = later.map(|entry| (entry.session == *own, entry));
+        let may_be_started = |entry: &JournalEntry| {
+            let number = entry.session.strip_prefix(&*entry.by);
+            let is_program = SCRIPT_RUNNERS.contains(&&*entry.by) || entry.by == "call_tool";
+            is_program && number.is_some_and(|number| number.starts_with('-'))
+        };
+        later
+            .filter(|(is_own, entry)| *is_own || !may_be_started(entry))
+            .map(|(is_own, entry)| (entry, is_own))
+            .collect()
+    }
+}
+
 impl History {
     /// Reads the journal of a home directory. The history is empty if there is no journal.
     ///
@@ -45,6 +68,10 @@ impl History {
     /// Returns an error of the operating system's kind. It names the directory that can't be read,
     /// or that others may use, and says what to do.
     pub fn load(home: &Path) -> io::Result<Self> {
+        Self::load_from(home, 0)
+    }
+
+    fn load_from(home: &Path, first_hour: u64) -> io::Result<Self> {
         let journal = place::journal(home);
         let fail = |path: &Path, e: Errno| {
             io::Error::new(io::Error::from(e).kind(), place::complaint(path, e))
@@ -53,7 +80,8 @@ impl History {
             return Ok(Self::default());
         };
         let mut entries = Vec::new();
-        for hour in place::hours(&dir)? {
+        let hours = place::hours(&dir)?;
+        for hour in hours.into_iter().filter(|hour| *hour >= first_hour) {
             // Another call may be removing the directory of the hour.
             let path = journal.join(hour.to_string());
             let opened = place::open_hour(&dir, hour).map_err(|e| fail(&path, e))?;

@@ -151,13 +151,15 @@ impl UndoRecord {
 /// new files are prepared, so that the change can be completed. Once `is_made` is set, all steps are
 /// made, so that the old files may leave their temporary names, and the change can only be
 /// completed. With `is_recorded`, the workspace
-/// has a journal, to whose log the entries are appended.
+/// has a journal, to whose log the entries are appended. `conversation` knows the new files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct IntentRecord {
     pub(crate) is_prepared: bool,
     #[serde(default)]
     pub(crate) is_made: bool,
     pub(crate) is_recorded: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) conversation: Option<String>,
     pub(crate) steps: Vec<StepRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) undo: Option<UndoRecord>,

@@ -158,6 +158,11 @@ impl Journal {
     }
 }
 
+/// The programs that run a script of somebody's, for whom the script may make calls.
+pub const SCRIPT_RUNNERS: [&str; 9] = [
+    "ash", "bash", "dash", "fish", "ksh", "make", "mksh", "sh", "zsh",
+];
+
 /// The program and the session that caused a change.
 #[derive(Debug)]
 pub struct Caller {

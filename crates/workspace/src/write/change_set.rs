@@ -123,6 +123,7 @@ impl Workspace {
             is_prepared: false,
             is_made: false,
             is_recorded: self.journal.get().is_some(),
+            conversation: origin.is_remembered.then(|| self.seen.conversation()),
             steps: steps.collect(),
             undo: None,
         };
@@ -180,6 +181,9 @@ impl Workspace {
         let (what, names) = self.described(&set.record);
         Some(match set.complete() {
             Ok(not_kept) => {
+                if set.record.conversation == Some(self.seen.conversation()) {
+                    set.remember_completed();
+                }
                 let but =
                     not_kept.map_or_else(String::new, |why| format!(" It can't be undone: {why}."));
                 format!("{what} has been completed: {names}.{but}")
@@ -512,6 +516,24 @@ impl ChangeSet<'_> {
                     files[former].target.current.as_ref(),
                 ),
                 None => seen.forget(&path),
+            }
+        }
+    }
+
+    /// Counts the new files as seen of which the caller knew the old ones.
+    fn remember_completed(&self) {
+        let seen = &self.workspace.seen;
+        for step in &self.record.steps {
+            let (path, [before, after]) = (step.entry.path(), step.stamps());
+            if !seen.is_known(&path, before) {
+                continue;
+            }
+            let place = self.workspace.beneath(&path);
+            let written = place.and_then(|place| self.workspace.open_file(&place).ok());
+            match written.filter(|file| Some(ContentStamp::from(&file.stat)) == after) {
+                Some(written) => seen.saw(path.into_owned(), &written.file),
+                None if after.is_none() => seen.forget(&path),
+                None => {}
             }
         }
     }

@@ -143,6 +143,7 @@ impl Whole<'_, '_> {
             is_prepared: false,
             is_made: false,
             is_recorded: true,
+            conversation: None,
             steps: removals.chain(plan.made.keys()).map(record).collect(),
             undo: Some(UndoRecord {
                 entries,

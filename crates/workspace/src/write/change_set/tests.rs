@@ -56,6 +56,7 @@ fn prepared_for<'w>(workspace: &'w Workspace, all: &[(&str, Option<&str>)]) -> C
         is_prepared: false,
         is_made: false,
         is_recorded: true,
+        conversation: None,
         steps: files.iter().map(step).collect(),
         undo: None,
     };
