@@ -33,6 +33,7 @@ use gemini_tools::tool::{
     Cancellation, Context, ErrorKind, Interruption, LlmContent, ResultPlaces, ToolError, ToolResult,
 };
 use serde_json::Map;
+use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -180,6 +181,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
         cx = cx.with_live_output(move |output| live::show(output, &shown));
     }
     let mut session = None;
+    let notes = RefCell::default();
     let outcome = input(options, cancel).and_then(|input| {
         let session = session.insert(open_session(options)?);
         session.remember_by_caller();
@@ -191,6 +193,9 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
         let mut how = call_options(options, person.as_ref());
         how.id = options.id.as_deref();
         how.reader = reader(options, session);
+        // Only a host's model is told in the text: a pipe would write the note into a file.
+        let is_for_pipes = form.is_for_people() || form == Form::Content;
+        how.notes = is_for_pipes.then_some(&notes);
         ci::check(
             options,
             session.run(&options.name, args, how, &mut cx).outcome?,
@@ -209,7 +214,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
     if let Some(shown) = shown {
         message.go_on(&shown, rest);
     }
-    for remark in &message.remarks {
+    for remark in notes.take().iter().chain(&message.remarks) {
         warn(&format!("call_tool: {remark}"));
     }
     let is_written = print(&message.text, message.medium);

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::harness::random::{Random, seeds};
-use crate::harness::{Workspace, executable, lines, running_as_root, set_mode, skipped, trials};
+use crate::harness::{
+    Call, Workspace, executable, lines, running_as_root, set_mode, skipped, trials,
+};
 
 /// What is at a path: the kind, the mode and the content, or the target of a link.
 type Tree = BTreeMap<String, String>;
@@ -163,6 +165,9 @@ fn a_kill_during_a_patch_leaves_all_old_files_or_all_new_ones() {
         let wanted = patched(&case);
         let ws = workspace();
         case.write(&ws.dir());
+        let session = |call: Call<'_>| call.env("GEMINI_TOOLS_SESSION", "one").unwatched().run();
+        let args = json!({"paths": ["**"], "useDefaultExcludes": false});
+        session(ws.tool("read_many_files").arguments(&args)).output();
         let before = tree(&ws.dir());
         let stats: Vec<_> = case
             .paths
@@ -173,7 +178,8 @@ fn a_kill_during_a_patch_leaves_all_old_files_or_all_new_ones() {
         let pause = Duration::from_micros(random.below(300) as u64);
         let call = ws
             .tool("apply_patch")
-            .arguments(&json!({"patch": case.patch}));
+            .arguments(&json!({"patch": case.patch}))
+            .env("GEMINI_TOOLS_SESSION", "one");
         let running = call.start();
         let deadline = Instant::now() + Duration::from_secs(5);
         while !has_come(moment, &case, &ws, &stats) && Instant::now() < deadline {}
@@ -182,12 +188,28 @@ fn a_kill_during_a_patch_leaves_all_old_files_or_all_new_ones() {
         }
         running.kill();
         only_reading_completes_nothing(&ws, seed);
-        let next = ws
-            .tool("list_directory")
-            .arguments(&json!({"path": "."}))
-            .unwatched()
-            .run();
-        let said = next.output();
+        // A pipe gets only what the tool says, and the note is told beside it.
+        let is_piped = random.one_in(2);
+        let form: &[&str] = if is_piped {
+            &["--output", "lines"]
+        } else {
+            &[]
+        };
+        let next = session(
+            ws.tool("list_directory")
+                .flags(form)
+                .arguments(&json!({"path": "."})),
+        );
+        let said = if is_piped {
+            next.shown()
+        } else {
+            next.output()
+        };
+        assert!(
+            !is_piped || !next.text().contains("interrupted"),
+            "{}",
+            next.text()
+        );
         let now = tree(&ws.dir());
         assert!(
             now == before || now == wanted,
@@ -202,7 +224,20 @@ fn a_kill_during_a_patch_leaves_all_old_files_or_all_new_ones() {
         }
         *(if now == before { &mut old } else { &mut new }) += 1;
         nothing_is_left(&ws, seed);
-        if now == wanted {
+        let is_kept = |path: &&String| {
+            let changed = before.get(*path).zip(now.get(*path));
+            changed.is_some_and(|(before, now)| before != now && !now.starts_with("-> "))
+        };
+        if let Some(path) = case
+            .paths
+            .iter()
+            .find(is_kept)
+            .filter(|_| said.contains("interrupted") && random.one_in(2))
+        {
+            // Its own change, also if another call has completed it, is no reason to refuse.
+            let write = json!({"file_path": path, "content": "new\n"});
+            session(ws.tool("write_file").arguments(&write)).output();
+        } else if now == wanted {
             let undone = ws.call_tool(&["--undo"]).unwatched().run();
             assert_eq!(undone.status(), 0, "seed {seed}: {}", undone.shown());
             assert_eq!(tree(&ws.dir()), before, "seed {seed}");

@@ -11,11 +11,14 @@ use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
 use gemini_tools_policy::approval::ApprovalPrompt;
 use gemini_tools_session::{CallOptions, Clock, Reader, SharedPrompt, with_time_limit};
-use rmcp::model::{CallToolResponse, ClientCapabilities, ProgressNotificationParam, ProgressToken};
+use rmcp::model::{
+    CallToolResponse, ClientCapabilities, ContentBlock, ProgressNotificationParam, ProgressToken,
+};
 use rmcp::service::RequestContext;
 use rmcp::task_manager::TaskContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Notify, mpsc, watch};
@@ -210,6 +213,8 @@ fn make(
         _ => TailCalls::Make,
     };
     options.tell = Some(server.options.log);
+    let notes = RefCell::default();
+    options.notes = Some(&notes);
     let answer = session.run(&call.name, call.args.clone(), options, &mut cx);
     match call.said.as_ref().map(|said| said.question(&open)) {
         Some(Ok(Some(question))) => return Ok(Ok((question.into(), None))),
@@ -222,6 +227,8 @@ fn make(
         let keep = |text: &str| session.tool_env().keep(&call.name, text);
         long_answer::limit(&mut result, limit, &keep);
     }
+    let notes = notes.take().into_iter().map(ContentBlock::text);
+    result.content.extend(notes);
     let is_outdated = call.told.is_some_and(|told| !project.is_known_as(told));
     Ok(Ok((result.into(), is_outdated.then_some(project))))
 }
