@@ -40,7 +40,7 @@ struct Conversation<'w> {
     door: Door,
     seen: HashMap<&'static str, String>,
     number: usize,
-    /// The step with which the conversation began: the first call, of single calls the first that reads or writes.
+    /// The step with which the conversation began.
     began: Option<usize>,
     /// The present step.
     serial: usize,
@@ -74,9 +74,7 @@ impl<'w> Conversation<'w> {
     /// Makes a call; an error is its message.
     fn call(&mut self, tool: &str, args: &Value) -> Result<String, String> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        if !matches!(self.door, Door::Calls(_)) {
-            self.began.get_or_insert(self.serial);
-        }
+        self.began.get_or_insert(self.serial);
         let response = match &mut self.door {
             Door::Calls(session) => {
                 let call = self.ws.tool(tool).arguments(args).unwatched();
@@ -134,7 +132,6 @@ impl Turn<'_, '_> {
         let args = json!({"absolute_path": self.name, "limit": 1000 + self.serial});
         if let (Ok(_), Some(text)) = (self.conversation.call("read_file", &args), &self.before) {
             self.conversation.seen.insert(self.name, text.clone());
-            self.conversation.began.get_or_insert(self.serial);
         }
     }
 
@@ -148,6 +145,35 @@ impl Turn<'_, '_> {
             self.conversation.seen.insert(self.name, now);
         }
         self.has_written();
+    }
+
+    /// While a command of the conversation runs, somebody else writes: a person, or a session of a
+    /// name. That is not seen.
+    fn meanwhile(&mut self, by_session: bool) {
+        let (ws, name, serial) = (self.conversation.ws, self.name, self.serial);
+        let (begun, go) = (format!("begun {serial}"), format!("go {serial}"));
+        let known = self.before.clone().unwrap_or_default();
+        let text = format!("meanwhile {serial}\n{known}");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ws.dir().join(&begun).exists() {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                if by_session {
+                    let args = json!({"file_path": name, "content": text});
+                    let call = ws.tool("write_file").arguments(&args).unwatched();
+                    call.env("GEMINI_TOOLS_SESSION", "another").run().output();
+                } else {
+                    fs::write(ws.path(name), &text).expect("written");
+                }
+                fs::write(ws.path(&go), "").expect("written");
+            });
+            let command = format!("touch '{begun}'; until [ -e '{go}' ]; do sleep 0.01; done");
+            let args = json!({"command": command});
+            let answer = self.conversation.call("run_shell_command", &args);
+            answer.expect("it runs");
+        });
+        self.writers.insert(name, (usize::MAX, serial));
     }
 
     fn has_written(&mut self) {
@@ -165,7 +191,7 @@ impl Turn<'_, '_> {
         let number = self.conversation.number;
         let by_others = last.is_some_and(|(by, at)| *by != number && *at > began);
         let is_unread = self.seen.is_none() && self.before.is_some() && by_others;
-        let has_word = said.contains("had not read it");
+        let has_word = said.contains("had not read it") || said.contains("has undone that");
         let is_lost = (self.is_stale || is_unread) && !has_word;
         let door = self.conversation.door.name();
         assert!(
@@ -174,7 +200,6 @@ impl Turn<'_, '_> {
             self.name
         );
         self.conversation.seen.insert(self.name, new);
-        self.conversation.began.get_or_insert(self.serial);
         self.has_written();
         Ok(said)
     }
@@ -224,7 +249,6 @@ impl Turn<'_, '_> {
         assert_eq!(content(ws, to).as_ref(), Some(&before), "{said}");
         let known = self.conversation.seen.remove(name);
         self.conversation.seen.insert(to, known.unwrap_or(before));
-        self.conversation.began.get_or_insert(self.serial);
         self.name = to;
         self.has_written();
         Ok(said)
@@ -237,6 +261,7 @@ fn step(
     random: &mut Random,
     serial: usize,
     writers: &mut Writers,
+    is_alone: bool,
 ) -> Step {
     let ws = conversation.ws;
     conversation.serial = serial;
@@ -253,7 +278,7 @@ fn step(
         seen,
         is_stale,
     };
-    let outcome = match random.below(8) {
+    let outcome = match random.below(9) {
         0 | 1 => {
             turn.read();
             return Step::Other;
@@ -262,8 +287,12 @@ fn step(
             turn.command();
             return Step::Other;
         }
-        3 | 4 => turn.write(),
-        5 => turn.rename(random),
+        3 if is_alone || random.one_in(2) => {
+            turn.meanwhile(!is_alone && random.one_in(2));
+            return Step::Other;
+        }
+        3..6 => turn.write(),
+        6 => turn.rename(random),
         _ => turn.edit(random),
     };
     let Err(said) = outcome else {
@@ -346,7 +375,7 @@ fn conversations_lose_nothing_of_each_other_unseen() {
             }
             let at = random.below(all.len());
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                step(&mut all[at], &mut random, serial, &mut writers)
+                step(&mut all[at], &mut random, serial, &mut writers, false)
             }));
             match result {
                 Ok(step) => refusals += u32::from(step == Step::Refused),
@@ -372,7 +401,7 @@ fn a_conversation_that_works_alone_is_never_refused() {
         let mut alone = Conversation::new(&ws, 0, &mut random);
         let mut writers = Writers::new();
         for serial in 0..30 {
-            let step = step(&mut alone, &mut random, serial, &mut writers);
+            let step = step(&mut alone, &mut random, serial, &mut writers, true);
             assert!(step == Step::Other, "seed {seed}, step {serial}");
         }
     }
@@ -602,5 +631,149 @@ fn what_a_call_has_not_shown_does_not_count_as_seen() {
         let write = json!({"file_path": "a.rs", "content": "fn three() {}\n"});
         let refused = call("write_file", &write).error("file_write_failure", 1);
         assert!(refused.contains(REFUSED), "{tool} {args}: {refused}");
+    }
+}
+
+#[test]
+fn what_a_host_would_cut_from_an_answer_is_not_shown_and_not_seen() {
+    const HOSTS: [&str; 4] = [
+        "codex-mcp-client",
+        "opencode",
+        "gemini-cli-mcp-client",
+        "claude-code",
+    ];
+    let mut refusals = 0;
+    for seed in seeds("cut answers", 12 * trials()) {
+        let mut random = Random::new(seed);
+        let host = random.of(&HOSTS);
+        let count = 100 + random.below(3000);
+        let fill = random
+            .of(&["é", "\"", "fn x() {} "])
+            .repeat(random.below(60));
+        let mut text: Vec<String> = (0..count)
+            .map(|n| format!("fn line{n}() {{}} {fill}"))
+            .collect();
+        let ws = Workspace::new().file("a.rs", text.join("\n") + "\n");
+        let mut server = Server::start(&ws, &[]);
+        let client = json!({"name": host, "version": "1"});
+        let hello =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        server.ask("initialize", &hello);
+        let mut call = |tool: &str, args: &Value| {
+            let result = server.call(tool, args);
+            result["content"][0]["text"]
+                .as_str()
+                .expect("a text")
+                .to_owned()
+        };
+        let one = random.one_in(2);
+        let reading = if one { "read_file" } else { "read_many_files" };
+        let args = if one {
+            json!({"absolute_path": "a.rs"})
+        } else {
+            json!({"paths": ["a.rs"]})
+        };
+        call(
+            "read_file",
+            &json!({"absolute_path": "a.rs", "limit": 100_000}),
+        );
+        for offset in (0..count).step_by(50) {
+            call(
+                "read_file",
+                &json!({"absolute_path": "a.rs", "offset": offset, "limit": 50}),
+            );
+        }
+        text[random.below(count)] = "somebody's line".to_owned();
+        fs::write(ws.path("a.rs"), text.join("\n") + "\n").expect("written");
+        let shown = call(reading, &args);
+        let is_shown = shown.contains("somebody's line");
+        let said = call(
+            "write_file",
+            &json!({"file_path": "a.rs", "content": "new\n"}),
+        );
+        assert!(
+            !shown.contains("are left out here"),
+            "seed {seed}, {host}: {shown}"
+        );
+        // Of a file over 256 KiB that is shown in part, the whole counts as not seen.
+        assert_eq!(
+            said.contains(REFUSED),
+            !is_shown,
+            "seed {seed}, {host}: {said}"
+        );
+        refusals += u32::from(!is_shown);
+    }
+    assert!(refusals > 0, "nothing was cut");
+}
+
+#[test]
+fn a_path_that_leads_elsewhere_is_refused_once_unless_an_own_command_has_turned_it() {
+    let turns = [
+        ("ln -s one to; mv to d", "ln -sfn two d"),
+        ("mkdir d; echo 1 > d/f", "mv d was; ln -s two d"),
+        ("ln -s one d", "rm d; mkdir d; echo 2 > d/f"),
+        ("mkdir d; ln -s ../one/f d/f", "ln -sf ../two/f d/f"),
+        ("mkdir d; ln -s ../one/f d/f", "rm d/f; echo 2 > d/f"),
+    ];
+    for (before, turn) in turns {
+        for (is_own, first) in [
+            (false, "read_file"),
+            (false, "write_file"),
+            (true, "read_file"),
+        ] {
+            let ws = Workspace::new().file("one/f", "1\n").file("two/f", "2\n");
+            let shell = |script: &str| {
+                let mut command = std::process::Command::new("sh");
+                let status = command.args(["-c", script]).current_dir(ws.dir()).status();
+                assert!(status.expect("it runs").success(), "{script}");
+            };
+            let call = |tool: &str, args: &Value| {
+                let call = ws.tool(tool).arguments(args).unwatched();
+                call.env("GEMINI_TOOLS_SESSION", "anna").run()
+            };
+            let write = json!({"file_path": "d/f", "content": "new\n"});
+            shell(before);
+            if first == "write_file" {
+                call(first, &write).output();
+            } else {
+                call(first, &json!({"absolute_path": "d/f"})).output();
+            }
+            if is_own {
+                call("run_shell_command", &json!({"command": turn})).output();
+                let said = call("write_file", &write).output();
+                assert!(said.contains("the path led to"), "{turn}: {said}");
+                continue;
+            }
+            shell(turn);
+            let said = call("write_file", &write).error("file_write_failure", 1);
+            assert!(said.contains("leads to another file"), "{turn}: {said}");
+            assert_eq!(content(&ws, "d/f").expect("there"), "2\n", "{turn}");
+            call("write_file", &write).output();
+        }
+    }
+}
+
+#[test]
+fn calls_at_the_same_time_are_no_reason_to_refuse() {
+    let ws = Workspace::new();
+    let mut server = Server::greeted(&ws, &[], &json!({}));
+    for n in 0..60 * trials() {
+        fs::write(ws.path("a.txt"), lines(2000, |n| format!("{n}\n"))).expect("written");
+        server.call("read_file", &json!({"absolute_path": "a.txt"}));
+        let edit = json!({"file_path": "a.txt", "old_string": "\n77\n", "new_string": "\nseven\n"});
+        let calls = [
+            ("replace", edit),
+            ("read_file", json!({"absolute_path": "a.txt"})),
+            ("read_many_files", json!({"paths": ["a.txt"]})),
+        ];
+        let ids = calls.map(|(tool, args)| {
+            server.request("tools/call", &json!({"name": tool, "arguments": args}))
+        });
+        for id in ids {
+            server.answer(id);
+        }
+        let write = json!({"file_path": "a.txt", "content": format!("{n}\n")});
+        let said = server.call("write_file", &write).to_string();
+        assert!(!said.contains(REFUSED), "{n}: {said}");
     }
 }

@@ -47,7 +47,7 @@ pub enum SavedAnswers {
 }
 
 /// The longest answer that a host passes to its model without shortening it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct AnswerLimit {
     /// The maximum size of an answer.
     pub size: usize,
@@ -66,8 +66,11 @@ impl AnswerLimit {
 }
 
 /// The unit in which a host measures the size of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum SizeUnit {
+    /// Characters.
+    #[default]
+    Chars,
     /// Bytes of UTF-8.
     Bytes,
     /// UTF-16 code units, as JavaScript counts.
@@ -80,6 +83,7 @@ impl SizeUnit {
     /// Returns the size of a character.
     pub fn of_char(self, c: char) -> usize {
         match self {
+            Self::Chars => 1,
             Self::Bytes => c.len_utf8(),
             Self::Utf16 => c.len_utf16(),
             Self::JsonUtf16 => match c {
@@ -93,6 +97,7 @@ impl SizeUnit {
     /// Returns the size of a text.
     pub fn of_text(self, text: &str) -> usize {
         match self {
+            Self::Chars => text.chars().count(),
             Self::Bytes => text.len(),
             Self::Utf16 => text.encode_utf16().count(),
             Self::JsonUtf16 => text.chars().map(|c| self.of_char(c)).sum(),

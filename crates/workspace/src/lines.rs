@@ -3,6 +3,7 @@
 use super::OpenFile;
 use super::page_buffer::PageBuffer;
 use super::text::{Encoding, SAMPLE_BYTES, detect};
+use gemini_tools_core::client_host::{AnswerLimit, SizeUnit};
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use rustix::io::{pread, retry_on_intr};
@@ -33,9 +34,9 @@ pub struct WindowRequest {
     pub limit: u64,
     /// The maximum length of a line in UTF-16 code units, as in Gemini CLI; longer lines are cut.
     pub line_chars: usize,
-    /// The maximum length of the window in characters. The window ends before the line that would
-    /// exceed it, but has at least one line.
-    pub total_chars: usize,
+    /// The maximum size of the window. The window ends before the line that would exceed it, but
+    /// has at least one line. The lines are limited by `limit` alone.
+    pub size: AnswerLimit,
     /// True to read on after the window and count all lines of the file.
     pub count: bool,
 }
@@ -195,7 +196,7 @@ pub fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usiz
 }
 
 /// Collects a window of lines in `out`. Only the first `counted` bytes of it have been counted, and
-/// hold `chars` characters: counting is put off until the limit may be reached. Once the window is
+/// have the size `sized`: counting is put off until the limit may be reached. Once the window is
 /// complete (`done`), further lines are only counted.
 #[derive(Default)]
 struct Collector {
@@ -205,7 +206,7 @@ struct Collector {
     line_at: usize,
     line_bytes: u64,
     kept: u64,
-    chars: usize,
+    sized: usize,
     counted: usize,
     cut_lines: Vec<u64>,
     done: bool,
@@ -269,14 +270,19 @@ impl Collector {
         if self.out.len() - self.line_at > self.request.line_chars {
             self.cut_line(number);
         }
-        // Text has no more characters than bytes, so the count can wait until the bytes exceed the
-        // limit.
-        if self.chars + self.out.len() - self.counted > self.request.total_chars {
+        // The size of a text is at most its bytes, or for JSON six times as many, so that the count
+        // can wait until these exceed the limit.
+        let AnswerLimit { size, unit, .. } = self.request.size;
+        let of_byte = unit.of_char('\0');
+        if self.sized + (self.out.len() - self.counted) * of_byte > size {
             let new = &self.out[self.counted..];
-            self.chars += new.iter().filter(|b| **b & 0xc0 != 0x80).count();
+            self.sized += match unit {
+                SizeUnit::Chars => new.iter().filter(|b| **b & 0xc0 != 0x80).count(),
+                _ => unit.of_text(&String::from_utf8_lossy(new)),
+            };
             self.counted = self.out.len();
         }
-        if self.chars > self.request.total_chars && self.kept > 0 {
+        if self.sized > size && self.kept > 0 {
             self.out.truncate(self.line_at);
             self.done = true;
             self.rest_newlines += 1;
@@ -349,14 +355,14 @@ fn after_newlines(bytes: &[u8], n: u64) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Collector, Window, WindowRequest};
+    use super::{AnswerLimit, Collector, SizeUnit, Window, WindowRequest};
 
     fn window(text: &str, piece: usize, offset: u64, limit: u64, count: bool) -> Window {
         let mut collector = Collector::new(WindowRequest {
             offset,
             limit,
             line_chars: 10,
-            total_chars: 60,
+            size: AnswerLimit::new(60, SizeUnit::Chars),
             count,
         });
         for piece in text.as_bytes().chunks(piece) {

@@ -38,7 +38,7 @@ pub use confinement::{changes, sandbox, undo_note};
 #[cfg(feature = "full")]
 pub use save_memory::memory_files;
 
-use gemini_tools_core::client_host::ClientHost;
+use gemini_tools_core::client_host::{AnswerLimit, ClientHost, SizeUnit};
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::text::{counted, first_sentence};
 use gemini_tools_core::tool::named::NamedText;
@@ -128,6 +128,22 @@ const OUTSIDE: (ErrorKind, &str) =
     ErrorKind::PathNotInWorkspace.when("the path, or a link on it, leads outside");
 
 const READ_LIMIT_CHARS: usize = 400_000;
+
+/// Room for the notes of a tool that reads files, about what a part of a file is.
+const NOTES: usize = 500;
+
+/// Returns how much of files an answer may hold: less than the host passes on, so that nothing is
+/// cut from it. An eighth is left for an outline, or for the names of files that are not read.
+fn room_to_read(cx: &Context) -> AnswerLimit {
+    let most = AnswerLimit::new(READ_LIMIT_CHARS, SizeUnit::Chars);
+    let within = |limit: AnswerLimit| AnswerLimit {
+        size: (limit.size - limit.size / 8).saturating_sub(NOTES),
+        lines: limit.lines.map(|lines| lines - lines / 8),
+        ..limit
+    };
+    let limit = cx.view.host_limit.map(within);
+    limit.filter(|limit| limit.size < most.size).unwrap_or(most)
+}
 
 /// What the built-in tools work with. Which fields exist depends on the features.
 #[derive(Debug, Clone)]

@@ -233,11 +233,12 @@ impl Call {
         sight: &mut Option<Sight>,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
+        let room = super::room_to_read(cx);
         let request = WindowRequest {
             offset: self.offset,
-            limit: self.limit,
+            limit: self.limit.min(room.lines.map_or(u64::MAX, |n| n as u64)),
             line_chars: LINE_CHARS,
-            total_chars: READ_LIMIT_CHARS,
+            size: room,
             count: self.count_lines.unwrap_or(open.size() <= COUNT_BYTES),
         };
         let (window, encoding) = read_decoded(
@@ -270,7 +271,8 @@ impl Call {
         );
         let mut text = window_text(self.offset, &window, encoding, open.size());
         if window.more && self.has_default_limit {
-            text.push_str(&self.outline_beyond(open, encoding, last)?);
+            let most = OUTLINE_BYTES[1].min(room.size / 8);
+            text.push_str(&self.outline_beyond(open, encoding, last, most)?);
         }
         let mut result = ToolResult::text(text)
             .with_display(summary)
@@ -318,10 +320,11 @@ impl Call {
         open: &OpenFile,
         encoding: Encoding,
         last: u64,
+        most_bytes: usize,
     ) -> Result<String, ToolError> {
         let symbols = self.symbols(open, encoding)?.unwrap_or_default();
         let shown = self.offset as usize + 1..last as usize + 1;
-        let text = outline_text(&symbols, shown, OUTLINE_BYTES[1]);
+        let text = outline_text(&symbols, shown, most_bytes);
         Ok(match text.as_str() {
             "" => text,
             text => format!(

@@ -5,7 +5,8 @@ use super::read_file::{
     COUNT_BYTES, DEFAULT_LINES, FileContent, LINE_CHARS, read_content, read_decoded, show_window,
     window_text,
 };
-use super::{BuiltinTool, READ_LIMIT_CHARS, ToolEnv};
+use super::{BuiltinTool, NOTES, READ_LIMIT_CHARS, ToolEnv};
+use gemini_tools_core::client_host::AnswerLimit;
 use gemini_tools_core::text::{counted, line_name, visible};
 use gemini_tools_core::tool::{
     Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location, PartOrText, ToolError,
@@ -426,6 +427,7 @@ impl Call {
         room: &Room,
         cx: &Context,
     ) -> Result<Result<Vec<PartOrText>, &'static str>, ToolError> {
+        let name = line_name(place.path().as_os_str().as_bytes());
         const NOT_ASKED_FOR: &str = "media that was not asked for by name or extension";
         let is_asked_for = self.asks_for(place.path());
         let Ok(open) = self.workspace.open_file(place) else {
@@ -456,11 +458,16 @@ impl Call {
             }
             Ok(FileContent::Empty) => "[The file is empty.]".to_owned(),
             Ok(FileContent::Text { encoding, start }) => {
+                let most = room.text;
+                let notes = name.len() + NOTES;
                 let request = WindowRequest {
                     offset: 0,
-                    limit: DEFAULT_LINES,
+                    limit: DEFAULT_LINES.min(most.lines.map_or(u64::MAX, |n| n as u64)),
                     line_chars: LINE_CHARS,
-                    total_chars: room.chars,
+                    size: AnswerLimit {
+                        size: most.size.saturating_sub(notes),
+                        ..most
+                    },
                     count: open.size() <= COUNT_BYTES,
                 };
                 let (window, encoding) =
@@ -470,22 +477,31 @@ impl Call {
                 text
             }
         };
-        self.workspace.saw(sight);
-        let name = line_name(place.path().as_os_str().as_bytes());
         let text = format!("--- {name} ---\n\n{text}\n\n");
+        if room.text.unit.of_text(&text) > room.text.size {
+            return Ok(Err(LONG_ENOUGH));
+        }
+        self.workspace.saw(sight);
         Ok(Ok(vec![PartOrText::Text(text)]))
     }
 }
 
+const LONG_ENOUGH: &str = "the answer was long enough already";
+
 struct Room {
-    chars: usize,
+    text: AnswerLimit,
     media_bytes: u64,
 }
 
 impl Room {
     fn take(&mut self, part: &PartOrText) {
         match part {
-            PartOrText::Text(text) => self.chars = self.chars.saturating_sub(text.chars().count()),
+            PartOrText::Text(text) => {
+                let AnswerLimit { size, unit, lines } = &mut self.text;
+                *size = size.saturating_sub(unit.of_text(text));
+                let count = text.matches('\n').count();
+                *lines = lines.map(|lines| lines.saturating_sub(count));
+            }
             PartOrText::Part(part) => {
                 let data = part.inline_data.as_ref().map_or(0, |d| d.data.len());
                 self.media_bytes = self.media_bytes.saturating_sub(data as u64 / 4 * 3);
@@ -517,13 +533,13 @@ impl ToolInvocation for Call {
         let mut parts: Vec<PartOrText> = Vec::new();
         let mut read = 0;
         let mut room = Room {
-            chars: READ_LIMIT_CHARS,
+            text: super::room_to_read(cx),
             media_bytes: MAX_MEDIA_BYTES,
         };
         for place in files.values() {
             cx.cancel.check()?;
-            let added = if room.chars == 0 {
-                Err("the answer was long enough already")
+            let added = if room.text.size == 0 || room.text.lines == Some(0) {
+                Err(LONG_ENOUGH)
             } else {
                 self.read(place, &room, cx)?
             };

@@ -199,6 +199,7 @@ fn make(
     let session = &project.session;
     let of_settings = session.tool_env().settings.limit_chars();
     let client_limit = call.client_limit(of_settings);
+    cx.view.host_limit = client_limit;
     let of_client = client_limit.map(|limit| limit.size);
     let of_client = of_client.filter(|size| of_settings.is_none_or(|chars| *size < chars));
     cx.view.least_sandbox = call.least_sandbox;
