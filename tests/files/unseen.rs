@@ -227,7 +227,9 @@ impl Turn<'_, '_> {
         assert_eq!(content(self.conversation.ws, name), expected, "{said}");
         let has_word = said.contains("changed since you read it");
         assert!(!self.is_stale || has_word, "no word: {said}");
-        self.conversation.seen.insert(name, edited(&known));
+        let now = content(self.conversation.ws, name).filter(|_| said.contains("has undone that"));
+        let known = now.unwrap_or_else(|| edited(&known));
+        self.conversation.seen.insert(name, known);
         self.has_written();
         Ok(said)
     }

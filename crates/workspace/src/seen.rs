@@ -656,11 +656,13 @@ impl Workspace {
     /// Returns the state of a file, for [`Workspace::saw`]. A caller takes it before it reads the
     /// file, so that a change made meanwhile counts as not seen.
     pub fn sight(&self, open: &OpenFile, place: &WorkspacePath) -> Option<Sight> {
+        // The time comes first: a call that replaces the file after it was looked up knows more.
+        let at = now();
         let path = walk::real_path(&open.file)?;
         SeenFile::new(&open.file).map(|file| Sight {
             named: place.path().to_owned(),
             path,
-            file,
+            file: SeenFile { at, ..file },
             shown: None,
         })
     }
