@@ -229,13 +229,12 @@ fn names_whose_prefixes_other_sections_contradict_are_refused() {
     ] {
         let ws = Workspace::new().file("a.txt", "one\n").file("x", "one\n");
         let said = diff(&ws, &patch);
-        match expected {
-            Some(name) => assert_eq!(text(&ws, name).as_deref(), Some("n\n"), "{patch}"),
-            None => {
-                let said = said.error("invalid_tool_params", 2);
-                assert!(said.contains("or, without a prefix, \"n\""), "{said}");
-                assert_eq!(text(&ws, "a.txt").as_deref(), Some("one\n"), "{patch}");
-            }
+        if let Some(name) = expected {
+            assert_eq!(text(&ws, name).as_deref(), Some("n\n"), "{patch}");
+        } else {
+            let said = said.error("invalid_tool_params", 2);
+            assert!(said.contains("or, without a prefix, \"n\""), "{said}");
+            assert_eq!(text(&ws, "a.txt").as_deref(), Some("one\n"), "{patch}");
         }
     }
 }

@@ -196,7 +196,10 @@ impl ToolInvocation for Call {
             .workspace
             .open_file(&self.place)
             .map_err(|e| self.workspace.with_nearest(e, &self.place))?;
-        let sight = cx.view.remembers.then(|| self.workspace.sight(&open, &self.place));
+        let sight = cx
+            .view
+            .remembers
+            .then(|| self.workspace.sight(&open, &self.place));
         let mut sight = sight.flatten();
         let result = match read_content(&open, &self.place, MAX_MEDIA_BYTES)? {
             FileContent::Empty => empty(),

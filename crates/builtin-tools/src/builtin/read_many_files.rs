@@ -427,13 +427,16 @@ impl Call {
         room: &Room,
         cx: &Context,
     ) -> Result<Result<Vec<PartOrText>, &'static str>, ToolError> {
-        let name = line_name(place.path().as_os_str().as_bytes());
         const NOT_ASKED_FOR: &str = "media that was not asked for by name or extension";
+        let name = line_name(place.path().as_os_str().as_bytes());
         let is_asked_for = self.asks_for(place.path());
         let Ok(open) = self.workspace.open_file(place) else {
             return Ok(Err("can't be read"));
         };
-        let sight = cx.view.remembers.then(|| self.workspace.sight(&open, place));
+        let sight = cx
+            .view
+            .remembers
+            .then(|| self.workspace.sight(&open, place));
         let mut sight = sight.flatten();
         let media_bytes = if is_asked_for { room.media_bytes } else { 0 };
         let text = match read_content(&open, place, media_bytes) {
