@@ -40,7 +40,7 @@ struct Conversation<'w> {
     door: Door,
     seen: HashMap<&'static str, String>,
     number: usize,
-    /// The step with which the conversation began.
+    /// The step with which the conversation began: the first call, of single calls the first that reads or writes.
     began: Option<usize>,
     /// The present step.
     serial: usize,
@@ -74,7 +74,9 @@ impl<'w> Conversation<'w> {
     /// Makes a call; an error is its message.
     fn call(&mut self, tool: &str, args: &Value) -> Result<String, String> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        self.began.get_or_insert(self.serial);
+        if !matches!(self.door, Door::Calls(_)) {
+            self.began.get_or_insert(self.serial);
+        }
         let response = match &mut self.door {
             Door::Calls(session) => {
                 let call = self.ws.tool(tool).arguments(args).unwatched();
@@ -132,6 +134,7 @@ impl Turn<'_, '_> {
         let args = json!({"absolute_path": self.name, "limit": 1000 + self.serial});
         if let (Ok(_), Some(text)) = (self.conversation.call("read_file", &args), &self.before) {
             self.conversation.seen.insert(self.name, text.clone());
+            self.conversation.began.get_or_insert(self.serial);
         }
     }
 
@@ -162,7 +165,9 @@ impl Turn<'_, '_> {
                 if by_session {
                     let args = json!({"file_path": name, "content": text});
                     let call = ws.tool("write_file").arguments(&args).unwatched();
-                    call.env("GEMINI_TOOLS_SESSION", "another").run().output();
+                    // A session of its own each time, which so knows nothing that it could undo.
+                    let session = format!("another {serial}");
+                    call.env("GEMINI_TOOLS_SESSION", &session).run().output();
                 } else {
                     fs::write(ws.path(name), &text).expect("written");
                 }
@@ -200,6 +205,7 @@ impl Turn<'_, '_> {
             self.name
         );
         self.conversation.seen.insert(self.name, new);
+        self.conversation.began.get_or_insert(self.serial);
         self.has_written();
         Ok(said)
     }
@@ -251,6 +257,7 @@ impl Turn<'_, '_> {
         assert_eq!(content(ws, to).as_ref(), Some(&before), "{said}");
         let known = self.conversation.seen.remove(name);
         self.conversation.seen.insert(to, known.unwrap_or(before));
+        self.conversation.began.get_or_insert(self.serial);
         self.name = to;
         self.has_written();
         Ok(said)
@@ -698,11 +705,11 @@ fn what_a_host_would_cut_from_an_answer_is_not_shown_and_not_seen() {
             "seed {seed}, {host}: {shown}"
         );
         // Of a file over 256 KiB that is shown in part, the whole counts as not seen.
-        assert_eq!(
-            said.contains(REFUSED),
-            !is_shown,
-            "seed {seed}, {host}: {said}"
-        );
+        let is_large = text.join("\n").len() > 250 * 1024;
+        let is_refused = said.contains(REFUSED);
+        let of = format!("seed {seed}, {host}: {said}");
+        assert!(is_refused || is_shown, "{of}");
+        assert!(!is_refused || !is_shown || is_large, "{of}");
         refusals += u32::from(!is_shown);
     }
     assert!(refusals > 0, "nothing was cut");

@@ -504,56 +504,6 @@ fn what_was_moved_into_what_is_kept_is_moved_back_or_stays() {
 }
 
 #[test]
-fn commands_and_file_tools_in_turn_are_undone_to_the_byte() {
-    for seed in crate::harness::random::seeds("commands and file tools", 40 * trials()) {
-        let mut random = Random(seed);
-        let ws = Workspace::new();
-        build(&ws);
-        let ws = ws.unprivileged();
-        let (mut states, mut steps) = (vec![snapshot(&ws)], Vec::new());
-        let names = ["a", "b", "d1/x", "d1/y", "d2/a", "d1/s/y"];
-        for _ in 0..2 + random.below(5) {
-            let name = random.of(&names);
-            let line = match random.below(4) {
-                0 => None,
-                1 => Some(format!(
-                    "chmod {} {name}",
-                    random.of(&["444", "600", "755"])
-                )),
-                2 => Some(format!("cp -p {} {name}", random.of(&names))),
-                _ => Some(format!("echo new{} > {name}", random.below(9))),
-            };
-            if let Some(line) = &line {
-                run(&ws, line);
-            } else {
-                let text = format!("tool{}\n", random.below(99));
-                let arguments = json!({ "file_path": ws.path(name), "content": text });
-                let call = ws.tool("write_file").arguments(&arguments);
-                // Its user may have taken the right to write away.
-                let _ = call.unwatched().run();
-            }
-            let now = snapshot(&ws);
-            if states.last() != Some(&now) {
-                states.push(now);
-                steps.push(line.unwrap_or_else(|| format!("write_file {name}")));
-            }
-        }
-        let of = format!("seed {seed}: {steps:?}");
-        // A file tool's undo may make a new file, which has no other name.
-        let contents = |snapshot: &Snapshot| -> Vec<(u32, Vec<u8>)> {
-            let paths = snapshot.values();
-            paths.map(|path| (path.0, path.1.clone())).collect()
-        };
-        states.pop();
-        while let Some(before) = states.pop() {
-            let undone = ws.call_tool(&["--undo"]).unwatched().run();
-            assert_eq!(undone.status(), 0, "{of}: {}", undone.shown());
-            assert_eq!(contents(&snapshot(&ws)), contents(&before), "{of}");
-        }
-    }
-}
-
-#[test]
 fn modes_of_pipes_and_by_access_lists_come_back() {
     let list =
         "02000000010006000000000002000600d2040000040006000000000010000600000000002000060000000000";
@@ -758,6 +708,11 @@ fn a_kill_during_an_undo_of_commands_leaves_the_tree_as_it_was_or_as_the_undo_ma
         interrupted += u32::from(said.contains("interrupted"));
         *(if now == before { &mut new } else { &mut old }) += 1;
         let again = ws.call_tool(&["--undo"]).unwatched().run();
+        if again.errors().contains("can't be given back without harm") {
+            // A set-user-ID file of which nobody has seen how it got another owner.
+            assert!(snapshot(&ws) == now, "{of}\n{}", again.shown());
+            continue;
+        }
         let is_done = again.errors().contains("nothing to undo");
         assert_eq!(is_done, now == before, "{of}\n{}", again.shown());
         let left = differences(&before, &snapshot(&ws));

@@ -37,9 +37,6 @@ impl Session {
         // Files count as seen only if a model reads the answer and the call is really made.
         let remembers = !options.is_explained && !matches!(options.reader, Reader::Person);
         cx.view.remembers = remembers && seen.reaction() != UnseenChanges::Off;
-        if cx.view.remembers {
-            seen.begin();
-        }
         let mut notes = Vec::new();
         let call = || self.call(name, args, options, cx, &mut notes);
         let outcome = prepared.and_then(|()| catch(name, call));

@@ -430,11 +430,6 @@ impl SeenFiles {
         *self.reaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that the conversation has begun, unless an earlier call has.
-    pub fn begin(&self) {
-        let _ = self.began();
-    }
-
     fn began(&self) -> Option<u64> {
         let Some(store) = self.store.get() else {
             return Some(self.began);
@@ -459,7 +454,8 @@ impl SeenFiles {
 
     fn has_run(&self) {
         self.ran.store(now(), Ordering::Relaxed);
-        if let Some(store) = self.store.get() {
+        // A conversation that has seen no file yet has nothing to compare with this time.
+        if let Some(store) = self.store.get().filter(|store| store.exists()) {
             write_cache(&store.join(RAN), b"");
         }
     }
@@ -533,6 +529,7 @@ impl SeenFiles {
             // If this fails, the file counts as never seen, and no write is refused. An older
             // record would say that somebody else has changed what the caller has just seen.
             Some(place) => {
+                let _ = self.began();
                 if !self.get(&path).as_ref().is_some_and(is_older)
                     && !write_cache(&place, &seen.to_bytes(&path))
                 {

@@ -5,8 +5,8 @@
 ///
 /// If both mean one name, with prefixes such as `a/` and `b/` or without, that is `name`, and
 /// `full` has both as they are written. In a rename, they mean none. `end` is the line up to its
-/// end, or only the second name if that has quotes; a name that is known otherwise is compared with
-/// it.
+/// end, or only the second name if either has quotes; a name that is known otherwise is compared
+/// with it.
 #[derive(Default)]
 pub(super) struct Header {
     full: [String; 2],
@@ -24,7 +24,11 @@ impl Header {
             Some((full, name))
         };
         let quote = names.rfind(" \"").filter(|_| names.ends_with('"'));
-        let end = quote.map_or_else(|| Some(names.to_owned()), |at| whole(&names[at + 1..]));
+        let behind = quoted(names).and_then(|(_, more)| more.strip_prefix(' '));
+        let end = quote.map_or_else(
+            || Some(behind.unwrap_or(names).to_owned()),
+            |at| whole(&names[at + 1..]),
+        );
         // Names may have spaces, so the one between them is where both mean one name: behind the
         // quotes of the first, in the middle if both are equal, or else where what follows the
         // first slash of each is the same. Then as many slashes are before as behind it.
