@@ -1,6 +1,7 @@
 //! What a running call gets from its caller, and how it reports to it.
 
 use super::{Cancellation, InputSource, SandboxMode};
+#[cfg(feature = "hosts")]
 use crate::client_host::AnswerLimit;
 use std::fmt;
 use std::sync::Arc;
@@ -59,6 +60,7 @@ pub struct CallView {
     pub limit_chars: Option<usize>,
     /// The longest answer that the host passes on to its model; `None` if no limit is known. Tools
     /// that read files end before it, because what is cut from their answers would count as seen.
+    #[cfg(feature = "hosts")]
     pub host_limit: Option<AnswerLimit>,
     /// Set if a model reads the answer: a command's output is condensed, and long searches and
     /// lists are shortened.
