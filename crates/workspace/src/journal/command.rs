@@ -323,10 +323,9 @@ impl CommandChanges {
                 Err(_) => found.as_ref().is_some_and(std::fs::Metadata::is_dir),
             };
             // What the command itself has made elsewhere, such as a temporary file, can be lost.
-            let was_there =
-                |found: std::fs::Metadata| found.created().map_or(true, |at| at < self.began);
             self.scope.takes_ignored = takes_all;
-            let arrives = found.is_some_and(was_there)
+            let arrives = found.is_some()
+                && born(&from).is_none_or(|at| at < self.began)
                 && self.scope.find(&from, is_dir).is_none()
                 && self.scope.find(&to, is_dir).is_some()
                 && !self.knows(&from);
@@ -425,4 +424,22 @@ impl CommandChanges {
 
 fn changed_at(stat: &Stat) -> (i128, i128) {
     (stat.st_ctime.into(), stat.st_ctime_nsec.into())
+}
+
+/// Returns when a file was made, if its file system tells. The standard library can't read that
+/// when it is linked to musl.
+fn born(path: &Path) -> Option<SystemTime> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+        let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
+        let is_told = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+        let since = Duration::new(
+            u64::try_from(found.stx_btime.tv_sec).ok()?,
+            found.stx_btime.tv_nsec,
+        );
+        is_told.then(|| SystemTime::UNIX_EPOCH + since)
+    }
+    #[cfg(not(target_os = "linux"))]
+    std::fs::symlink_metadata(path).ok()?.created().ok()
 }
