@@ -96,11 +96,6 @@ pub(super) fn restricts(key: &str) -> bool {
     restricting().any(|restricting| Some(restricting) == name)
 }
 
-/// Returns true for the new or old name of a key whose value restricts calls.
-pub(super) fn restricts_by(name: &str) -> bool {
-    restricting().any(|key| key == name || old_name(key) == Some(name))
-}
-
 /// Returns true if the value of a key at the top of a file may contain a restriction.
 pub(super) fn may_restrict(top: &str) -> bool {
     let is_of = |key: &str| key.split('.').next() == Some(top) || old_name(key) == Some(top);

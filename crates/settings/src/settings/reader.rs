@@ -226,12 +226,11 @@ impl<'a> Reader<'a> {
 
     /// Notes names that are nearly those of restrictions: whoever has misspelt one relies on it.
     pub(super) fn find_misspelt(&mut self) {
-        let known: BTreeSet<&str> = keys::ALL
-            .iter()
-            .flat_map(|key| key.old.into_iter().chain([key.name]))
-            .collect();
-        for name in known.iter().filter(|name| keys::restricts_by(name)) {
-            let (parent, last) = name.rsplit_once('.').map_or(("", *name), |split| split);
+        let names = |key: &Key| key.old.into_iter().chain([key.name]);
+        let known: BTreeSet<&str> = keys::ALL.iter().flat_map(names).collect();
+        let restricting = keys::ALL.iter().filter(|key| keys::restricts(key.name));
+        for name in restricting.flat_map(names) {
+            let (parent, last) = name.rsplit_once('.').unwrap_or(("", name));
             let parent_value = if parent.is_empty() {
                 Some(self.file)
             } else {
