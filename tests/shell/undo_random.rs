@@ -504,6 +504,47 @@ fn what_was_moved_into_what_is_kept_is_moved_back_or_stays() {
 }
 
 #[test]
+fn commands_and_file_tools_in_turn_are_undone_to_the_byte() {
+    for seed in crate::harness::random::seeds("commands and file tools", 20 * trials()) {
+        let mut random = Random(seed);
+        let ws = Workspace::new();
+        build(&ws);
+        let ws = ws.unprivileged();
+        let (mut states, mut steps) = (vec![snapshot(&ws)], Vec::new());
+        let names = ["a", "b", "d1/x", "d1/y", "d2/a", "d1/s/y"];
+        for _ in 0..2 + random.below(5) {
+            let name = random.of(&names);
+            let line = match random.below(4) {
+                0 | 1 => None,
+                2 => Some(format!("cp {} {name}", random.of(&names))),
+                _ => Some(format!("echo new{} > {name}", random.below(9))),
+            };
+            if let Some(line) = &line {
+                run(&ws, line);
+            } else {
+                let text = format!("tool{}\n", random.below(99));
+                let arguments = json!({ "file_path": ws.path(name), "content": text });
+                let call = ws.tool("write_file").arguments(&arguments);
+                call.unwatched().run();
+            }
+            let now = snapshot(&ws);
+            if states.last() != Some(&now) {
+                states.push(now);
+                steps.push(line.unwrap_or_else(|| format!("write_file {name}")));
+            }
+        }
+        states.pop();
+        while let Some(before) = states.pop() {
+            let undone = ws.call_tool(&["--undo"]).unwatched().run();
+            let of = format!("seed {seed}: {steps:?}, {}", undone.shown());
+            assert_eq!(undone.status(), 0, "{of}");
+            let left = differences(&before, &snapshot(&ws));
+            assert!(left.is_empty(), "{of}: {left:?}");
+        }
+    }
+}
+
+#[test]
 fn modes_of_pipes_and_by_access_lists_come_back() {
     let list =
         "02000000010006000000000002000600d2040000040006000000000010000600000000002000060000000000";

@@ -150,6 +150,22 @@ impl Undo<'_> {
         let mut is_first = true;
         let mut outcomes = Vec::new();
         for path in order {
+            // The tool has made a file of its own of one that had several names. If the file that
+            // it was before still has its content, the path becomes a name of that again.
+            let oldest = by_path[&path].last().map(|index| run.entry(*index));
+            let was_linked = |entry: &JournalEntry| {
+                let links = entry.before.as_ref().and_then(|before| before.links);
+                links.is_some() && !entry.memory
+            };
+            if oldest.is_some_and(was_linked) {
+                let alone = HashMap::from([(path.clone(), by_path[&path].clone())]);
+                let linked = run.whole(std::slice::from_ref(&path), &alone);
+                if linked.iter().all(|outcome| outcome.refused.is_empty()) {
+                    is_first = false;
+                    outcomes.extend(linked);
+                    continue;
+                }
+            }
             let id = if is_first { run.call.clone() } else { new_id() };
             let outcome = run.file(&path, &by_path[&path], &id);
             is_first &= outcome.id.is_none();

@@ -4,7 +4,7 @@ use super::plan::{Goal, ModeChange};
 use super::whole::{Whole, look, place_of};
 use super::{FileOutcome, UndoRefusal};
 use crate::journal::entry::{FileState, NodeKind, OldContent};
-use crate::journal::keeper::{stamped, state};
+use crate::journal::keeper::stamped;
 use crate::write::is_equal;
 use crate::{Workspace, WorkspacePath};
 use rustix::fs::{Dir, Mode, OFlags, fstat, openat};
@@ -77,11 +77,7 @@ impl Whole<'_, '_> {
         else {
             return Ok(now);
         };
-        let digest = self.open(path).and_then(|file| {
-            let stat = fstat(&file)?;
-            Ok(state(&file, &stat).sha256)
-        });
-        let sha256 = digest.map_err(|e| format!("can't be read: {e}"))?;
+        let sha256 = (self.run.digest(path)).map_err(|e| format!("can't be read: {e}"))?;
         Ok(Some(FileState {
             sha256,
             ..found.clone()

@@ -215,13 +215,9 @@ impl Present {
             let Some(now) = goal.file_now() else {
                 continue;
             };
-            // An earlier undo may have created this file in place of another one. Then it counts as
-            // both.
-            let original = run.original(now.stamp).file();
-            for file in HashSet::from([now.stamp.file(), original]) {
-                let of_file: &mut Vec<_> = names.entry(file).or_default();
-                of_file.push(path.clone());
-            }
+            // If an earlier undo has created this file in place of another one, it counts as that.
+            let of_file: &mut Vec<_> = names.entry(run.original(now.stamp).file()).or_default();
+            of_file.push(path.clone());
             if !goal.has_content {
                 let of_content: &mut Vec<_> = leaving.entry(run.original(now.stamp)).or_default();
                 of_content.push(path.clone());
@@ -246,12 +242,9 @@ impl Present {
             now.is_some_and(|now| !claimed.contains(&now.stamp.file()))
         };
         let has_content = |path: &&PathBuf| goals.by_path[*path].has_content;
-        let same = self
-            .names
-            .get(&file)
-            .into_iter()
-            .flatten()
-            .filter(|_| former.is_linked);
+        let files = HashSet::from([file, run.original(first.stamp).file()]);
+        let same = files.iter().filter_map(|file| self.names.get(file));
+        let same = same.flatten().filter(|_| former.is_linked);
         let leaving = self
             .leaving
             .get(&run.original(first.stamp))
@@ -261,7 +254,7 @@ impl Present {
         // A file that an undo has created in place of the former one does not have its other names.
         let is_itself = |path: &&PathBuf| {
             let now = goals.now(path);
-            now.is_some_and(|now| now.stamp.file() == file)
+            now.is_some_and(|now| run.is_file(now.stamp, first.stamp))
         };
         let itself = same.clone().filter(is_itself);
         let mut known = itself.chain(same).chain(in_place).chain(leaving);
@@ -270,7 +263,7 @@ impl Present {
         if !has_others || known.as_ref().is_some_and(|path| is_itself(&path)) {
             return Ok(known);
         }
-        let found = run.find_name(file).map_err(|unseen| {
+        let found = run.find_name(first.stamp).map_err(|unseen| {
             let unseen = run.undo.workspace.shown(&unseen);
             let reason = format!("may have another name below {unseen}, which can't be read");
             (former.paths[0].clone(), reason)
@@ -283,7 +276,9 @@ impl Present {
             return Ok(known);
         };
         let is_same = |known: &FileState| run.original(known.stamp) == run.original(state.stamp);
-        if !is_same(&first) && !former.passed(goals).any(is_same) {
+        let has_text =
+            || first.sha256.is_some() && run.digest(&path).ok() == Some(first.sha256.clone());
+        if !is_same(&first) && !former.passed(goals).any(is_same) && !has_text() {
             return Err((
                 path,
                 "was changed since, and is to have its other name again".to_owned(),
@@ -387,7 +382,13 @@ impl Planner {
         if !has_content && (may_differ() || !then.is_some_and(is_same)) {
             let links =
                 |state: Option<&FileState>| state.and_then(|state| state.links).unwrap_or(1);
-            let names = present.names.get(&file).map_or(0, Vec::len) as u64;
+            let is_of_it = |path: &&PathBuf| {
+                let now = goals.now(path);
+                now.is_some_and(|now| now.stamp.file() == file)
+            };
+            let original = run.original(now.stamp).file();
+            let names = present.names.get(&original).into_iter().flatten();
+            let names = names.filter(is_of_it).count() as u64;
             let others_then = links(then).saturating_sub(former.paths.len() as u64);
             match former.source(goals) {
                 _ if links(Some(now)) > names + others_then => {

@@ -5,7 +5,7 @@
 //! No link on the way to a path is followed, because a command could have put it there.
 
 use super::plan::{Goal, Make, Obstacle, Plan};
-use super::whole::{Whole, look, place_of};
+use super::whole::{Whole, look, open, place_of};
 use crate::journal::command::CommandChanges;
 use crate::journal::entry::{FileId, FileState, JournalEntry, NodeKind, OldContent};
 use crate::journal::intent::{IntentRecord, ModeRecord, RewriteRecord, StepRecord, UndoRecord};
@@ -81,9 +81,7 @@ impl Whole<'_, '_> {
     }
 
     pub(super) fn open(&self, path: &Path) -> Result<File, Errno> {
-        let place = self.place(path).map_err(|_| Errno::XDEV)?;
-        let dir = self.workspace().open_parent(&place)?;
-        place::open_file(&dir, place.name())
+        open(self.workspace(), path)
     }
 
     fn content(&self, source: usize) -> Result<File, String> {

@@ -7,11 +7,14 @@
 use super::plan::{Goals, Obstacle, Plan, SHARED, plan};
 use super::{FileOutcome, Run, UndoRefusal};
 use crate::journal::command::{Access, CommandChanges, UndoOrigin};
-use crate::journal::entry::{FileId, FileState};
-use crate::journal::keeper::now;
-use crate::journal::node;
+use crate::journal::entry::{ContentStamp, FileState};
+use crate::journal::keeper::{now, state};
+use crate::journal::{node, place};
 use crate::{Workspace, WorkspacePath};
+use rustix::fs::fstat;
+use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 pub(super) struct Whole<'r, 'a> {
@@ -51,9 +54,27 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
-    /// Finds a name of the file with this device and inode. If there is none, finds one of a file
-    /// that an undo has created in its place.
-    pub(super) fn find_name(&self, file: FileId) -> Result<Option<(PathBuf, FileState)>, PathBuf> {
+    /// Returns the digest of a file's present content, unless it is too large for one.
+    pub(super) fn digest(&self, path: &Path) -> Result<Option<String>, Errno> {
+        let file = open(self.undo.workspace, path)?;
+        let stat = fstat(&file)?;
+        Ok(state(&file, &stat).sha256)
+    }
+
+    /// Returns true if a present file is the one that had the stamp `former`. A file that an undo
+    /// has made for another one is not, though it may have got the same inode.
+    pub(super) fn is_file(&self, now: ContentStamp, former: ContentStamp) -> bool {
+        let stands_for = self.original(now).file();
+        now.file() == former.file()
+            && (stands_for == former.file() || stands_for == self.original(former).file())
+    }
+
+    /// Finds a name of the file that had this stamp. If there is none, finds one of a file that an
+    /// undo has created in its place.
+    pub(super) fn find_name(
+        &self,
+        former: ContentStamp,
+    ) -> Result<Option<(PathBuf, FileState)>, PathBuf> {
         let workspace = self.undo.workspace;
         let (mut made, mut unseen) = (None, None);
         for path in node::names_below(workspace) {
@@ -66,11 +87,11 @@ impl Run<'_> {
                 }
                 continue;
             };
-            if found.is_file() && found.stamp.file() == file {
+            if found.is_file() && self.is_file(found.stamp, former) {
                 return Ok(Some((path, found)));
             } else if found.is_directory() && std::fs::read_dir(&path).is_err() {
                 unseen.get_or_insert(path);
-            } else if found.is_file() && self.original(found.stamp).file() == file {
+            } else if found.is_file() && self.original(found.stamp).file() == former.file() {
                 made.get_or_insert((path, found));
             }
         }
@@ -79,6 +100,13 @@ impl Run<'_> {
             (made, _) => Ok(made),
         }
     }
+}
+
+/// Opens a file of the project. No link on the way to it is followed.
+pub(super) fn open(workspace: &Workspace, path: &Path) -> Result<File, Errno> {
+    let place = place_of(workspace, path).map_err(|_| Errno::XDEV)?;
+    let dir = workspace.open_parent(&place)?;
+    place::open_file(&dir, place.name())
 }
 
 pub(super) fn place_of(workspace: &Workspace, path: &Path) -> Result<WorkspacePath, String> {
