@@ -525,7 +525,7 @@ fn commands_and_file_tools_in_turn_are_undone_to_the_byte() {
                 let text = format!("tool{}\n", random.below(99));
                 let arguments = json!({ "file_path": ws.path(name), "content": text });
                 let call = ws.tool("write_file").arguments(&arguments);
-                call.unwatched().run();
+                call.unwatched().run().output();
             }
             let now = snapshot(&ws);
             if states.last() != Some(&now) {
