@@ -85,6 +85,28 @@ fn the_tools_are_those_of_get_tools_with_hints() {
     assert_eq!(hints("run_shell_command"), [false, true, false, true]);
 }
 
+/// A supervisor is forked from a process whose other threads begin and end. What they had locked at that moment is
+/// never released in it.
+#[test]
+fn commands_that_are_watched_for_undo_end_when_hundreds_begin_at_once() {
+    let ws = Workspace::new();
+    let mut server = Server::start_with(&ws, &[], &[("GEMINI_TOOLS_UNDO_COMMANDS", "on")]);
+    server.greet("2025-11-25", &json!({}));
+    let call = |i: u32| {
+        let arguments = json!({"command": format!("echo x > f{i}"), "timeout": 40});
+        json!({"name": "run_shell_command", "arguments": arguments})
+    };
+    for _ in 0..2 {
+        let ids: Vec<u64> = (0..250)
+            .map(|i| server.request("tools/call", &call(i)))
+            .collect();
+        for id in ids {
+            let answer = server.answer(id);
+            assert_eq!(answer["result"]["isError"], false, "{answer}");
+        }
+    }
+}
+
 #[test]
 fn every_tool_can_be_called() {
     let ws = Workspace::new().file("a.txt", "one\n").file("p.png", PNG);

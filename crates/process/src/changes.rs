@@ -85,11 +85,8 @@ impl SupervisorWatch {
 
     pub(crate) fn begin(&self, listener: OwnedFd) -> Result<(), Errno> {
         let changes = Arc::clone(&self.changes);
-        let watch = move || attend(&Listener::new(listener), &changes);
-        let thread = std::thread::Builder::new().spawn(watch);
-        thread
-            .map(drop)
-            .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::AGAIN))
+        let attend = move || attend(&Listener::new(listener), &changes);
+        raw::start_thread_after_fork(Box::new(attend))
     }
 
     pub(crate) fn record(&self, is_last: bool) -> ChangeCounts {

@@ -17,7 +17,7 @@ use linux as system;
 use macos as system;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{install_filter, try_close_range};
+pub(crate) use linux::{install_filter, start_thread_after_fork, try_close_range};
 pub use system::without_sigpipe;
 pub(crate) use system::{
     file_in_memory, next_signal, pipe, receive, send, signals_as_descriptor, socket_pair,
@@ -44,9 +44,9 @@ pub(crate) fn last() -> Errno {
 }
 
 /// Forks. `child` runs in the new process and returns its exit status. The caller's other threads
-/// don't exist there, so `child` must not take a lock that they may have held. Allocating is safe:
-/// the C library protects its allocator, and `dlmalloc`, the allocator of the musl builds, is
-/// prepared below.
+/// don't exist there, so `child` must not take a lock that they may have held, nor start a thread
+/// of the standard library, which takes one. Allocating is safe: the C library protects its
+/// allocator, and `dlmalloc`, the allocator of the musl builds, is prepared below.
 pub(crate) fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
     // SAFETY: it registers handlers, once, and allocates nothing from `dlmalloc`.
     #[cfg(target_env = "musl")]

@@ -17,6 +17,9 @@ use std::ptr;
 /// parent's memory.
 const STACK_BYTES: usize = 64 * 1024;
 
+/// Size of a thread's stack, in bytes, as in the standard library. That of musl is 128 KiB.
+const THREAD_STACK_BYTES: usize = 2 * 1024 * 1024;
+
 pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
 }
@@ -85,6 +88,35 @@ pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno>
         }
         Ok(OwnedFd::from_raw_fd(fd))
     }
+}
+
+/// Runs `task` in a new thread of a process that was forked. The standard library's threads take a
+/// lock as they begin. If a thread of the caller was about to begin at the fork, that lock is never
+/// released in the child, where a thread would wait for ever.
+pub(crate) fn start_thread_after_fork(task: Box<dyn FnOnce() + Send>) -> Result<(), Errno> {
+    extern "C" fn run(task: *mut c_void) -> *mut c_void {
+        // SAFETY: `task` is the pointer that is made of a box below, and is taken once.
+        let task = unsafe { Box::from_raw(task.cast::<Box<dyn FnOnce() + Send>>()) };
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(task));
+        ptr::null_mut()
+    }
+    let task = Box::into_raw(Box::new(task));
+    // SAFETY: the attributes are used between their making and their end only. `run` gets what it
+    // expects; if there is no thread, the box is taken back.
+    unsafe {
+        let mut attributes = std::mem::zeroed();
+        libc::pthread_attr_init(&raw mut attributes);
+        libc::pthread_attr_setstacksize(&raw mut attributes, THREAD_STACK_BYTES);
+        libc::pthread_attr_setdetachstate(&raw mut attributes, libc::PTHREAD_CREATE_DETACHED);
+        let mut thread = std::mem::zeroed();
+        let error = libc::pthread_create(&raw mut thread, &raw const attributes, run, task.cast());
+        libc::pthread_attr_destroy(&raw mut attributes);
+        if error != 0 {
+            drop(Box::from_raw(task));
+            return Err(Errno::from_raw_os_error(error));
+        }
+    }
+    Ok(())
 }
 
 /// Runs `write`, during which writing to a pipe without a reader does not end this thread: the
