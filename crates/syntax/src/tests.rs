@@ -217,3 +217,15 @@ fn what_takes_the_parser_too_long_has_no_errors() {
     assert!(errors(&text(10)) > 0);
     assert_eq!(errors(&text(60_000)), 0);
 }
+
+#[test]
+fn a_here_document_that_its_grammar_can_t_keep_is_not_parsed() {
+    let long = "A".repeat(256);
+    let quoted = format!("x = <<\"{}\n{long}\"\n", "b ".repeat(40));
+    let rest = "def f\n  y.map { |z| z }\nend\n".repeat(4);
+    for begin in [format!("x = <<~{long}\ntext\n{long}\n"), quoted] {
+        assert_eq!(outline(&(begin + &rest), Language::Ruby), []);
+    }
+    let short = format!("x = <<A\n{long}\nA\n{rest}");
+    assert_eq!(outline(&short, Language::Ruby).len(), 4);
+}
