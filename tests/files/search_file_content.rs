@@ -703,6 +703,28 @@ fn carriage_return_is_no_part_of_a_line() {
 }
 
 #[test]
+fn a_pattern_about_carriage_returns_sees_them() {
+    let ws = Workspace::new().file("a.txt", "foo $5\r\nbar\n");
+    for (pattern, lines) in [
+        (r"\r$", &["a.txt:1"][..]),
+        (r"foo.*\r$", &["a.txt:1"]),
+        (r"\x0d$", &["a.txt:1"]),
+        (r"\$5\r", &["a.txt:1"]),
+        (r"5(?=\r)", &["a.txt:1"]),
+        (r"(?<!\r)$", &["a.txt:2"]),
+        (r"[^\r]$", &["a.txt:2"]),
+        (r"5\r?$|bar$", &["a.txt:1", "a.txt:2"]),
+        (r"[^\r\n]+$", &["a.txt:1", "a.txt:2"]),
+        (r"(5|r)[^\n\r]*$", &["a.txt:1", "a.txt:2"]),
+    ] {
+        let found = search(&ws, &json!({"pattern": pattern}));
+        assert_eq!(matches(&found), lines, "{pattern}");
+    }
+    let literal = json!({"pattern": "$5\r", "fixed_strings": true});
+    assert_eq!(matches(&search(&ws, &literal)), ["a.txt:1"]);
+}
+
+#[test]
 fn ignore_rules_of_every_kind_hold() {
     let ws = Workspace::new()
         .git()

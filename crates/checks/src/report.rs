@@ -149,6 +149,9 @@ pub fn text(report: &CheckReport, rules: &[Rule], outcome: &Outcome, has_colours
         .filter(|(_, n)| *n > 0)
         .map(|(kind, n)| counted(n, kind));
     let found = match kinds.collect::<Vec<_>>() {
+        none if none.is_empty() && outcome.counts.iter().any(|count| *count > 0) => {
+            "Nothing beyond \"max\" found".to_owned()
+        }
         none if none.is_empty() => "Nothing found".to_owned(),
         kinds => kinds.join(", "),
     };

@@ -50,8 +50,10 @@ pub struct Window {
     pub lines: u64,
     /// The number of lines in the file; `None` if the file was not read to its end.
     pub total: Option<u64>,
-    /// True if lines follow the window.
+    /// True if lines follow the window, or may follow it because its last line is endless.
     pub more: bool,
+    /// True if the last line is so long that its end was not looked for.
+    pub is_endless: bool,
     /// The numbers, from 1, of the lines that were cut.
     pub cut_lines: Vec<u64>,
 }
@@ -211,6 +213,7 @@ struct Collector {
     cut_lines: Vec<u64>,
     done: bool,
     more: bool,
+    is_endless: bool,
     rest_newlines: u64,
     last_byte: Option<u8>,
 }
@@ -307,8 +310,8 @@ impl Collector {
         });
         if let Some(at) = cut {
             let mut short = body[..at].to_owned();
-            let is_endless = !self.request.count && self.line_bytes > ENDLESS_LINE_BYTES;
-            let more = if is_endless { " or more" } else { "" };
+            self.is_endless = !self.request.count && self.line_bytes > ENDLESS_LINE_BYTES;
+            let more = if self.is_endless { " or more" } else { "" };
             short.push_str(&format!(
                 "... [truncated, the line has {}{more} bytes]\n",
                 self.line_bytes
@@ -343,6 +346,7 @@ impl Collector {
                 self.more || beyond
             },
             cut_lines: self.cut_lines,
+            is_endless: self.is_endless,
         }
     }
 }

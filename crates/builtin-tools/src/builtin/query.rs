@@ -222,16 +222,17 @@ impl Query {
             grep_regex::ErrorKind::NotAllowed(_) => spans_lines(pattern),
             _ => invalid(pattern, &e.to_string()),
         };
-        let has_line_end = pattern.contains('$');
         let mut builder = builder();
         builder.case_insensitive(ignore_case).multi_line(true);
         let engine = builder.build(pattern).map_err(fault)?;
-        let crlf = has_line_end.then(|| builder.build(&with_returns(pattern)));
+        let crlf = pattern
+            .contains('$')
+            .then(|| builder.build(&with_returns(pattern)));
         let finder = crlf.transpose().map_err(fault)?;
         Ok(Self {
             engine: Engine::Linear(Box::new(engine)),
             finder: finder.map(Box::new),
-            keeps_return: !has_line_end && asks_for_carriage_return(pattern),
+            keeps_return: asks_for_carriage_return(pattern),
             is_heavy: characters > LIGHT_CHARS,
             note: None,
         })
@@ -249,7 +250,7 @@ impl Query {
         Ok(Self {
             engine: Engine::Backtracking(Box::new(engine)),
             finder: finder_of(candidates(pattern, ignore_case)).map(Box::new),
-            keeps_return: false,
+            keeps_return: asks_for_carriage_return(pattern),
             is_heavy: true,
             note: None,
         })
@@ -517,8 +518,10 @@ fn escape_braces(pattern: &str) -> Option<String> {
     None
 }
 
+/// Returns true if a pattern is about the `\r` of a line. "All to the line's end" is not.
 fn asks_for_carriage_return(pattern: &str) -> bool {
     let hex = ["\\x0d", "\\x{d}", "\\x{0d}", "\\u000d", "\\u{d}", "\\u{0d}"];
+    let pattern = pattern.replace(r"[^\r\n]", "").replace(r"[^\n\r]", "");
     let lower = pattern.to_ascii_lowercase();
     pattern.contains(['\r']) || pattern.contains("\\r") || hex.iter().any(|hex| lower.contains(hex))
 }

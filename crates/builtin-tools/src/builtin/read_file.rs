@@ -360,7 +360,14 @@ pub(super) fn window_text(offset: u64, window: &Window, encoding: Encoding, size
         };
         text.push_str(&format!("[Showing lines {}-{last} {total}.", offset + 1));
         if window.more {
-            text.push_str(&format!(" To read on, call read_file with offset {last}."));
+            let doubt = if window.is_endless {
+                " Its last line may be the file's last one."
+            } else {
+                ""
+            };
+            text.push_str(&format!(
+                "{doubt} To read on, call read_file with offset {last}."
+            ));
         }
         text.push_str("]\n");
     }
