@@ -16,6 +16,7 @@ mod programs;
 mod started;
 mod written;
 
+pub(super) use programs::writes_by_option;
 pub(super) use written::{Unit, matches};
 
 use super::arguments::{self, PATHS};

@@ -28,7 +28,7 @@
 
 use super::arguments::Meant;
 use super::rule::RuleSubject;
-use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Rule, Verdict, defaults, safe};
+use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Rule, Verdict, defaults, guard, safe};
 use gemini_tools_core::tool::Kind;
 use gemini_tools_shell::{Analysis, Command, analyse};
 use serde_json::{Map, Value};
@@ -97,11 +97,12 @@ impl Policy {
         if is_nothing {
             verdict = ask_if_not_understood(asked, rule, verdict);
         } else if verdict.decision == Decision::Allow
-            && analysis.redirects
+            && (analysis.redirects || analysis.commands.iter().any(guard::writes_by_option))
             && !matches!(mode, Mode::AutoEdit | Mode::Yolo)
             && !rule.is_some_and(|rule| rule.allows_redirection)
         {
-            let rule = "built in: redirections need a rule with allowRedirection, or approval";
+            let rule = "built in: redirections, and options that name an output, need a rule with \
+                        allowRedirection, or approval";
             verdict = ask(call, verdict, rule);
         }
         if single.is_none() {

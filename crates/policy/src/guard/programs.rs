@@ -111,6 +111,33 @@ pub(super) fn written<'c>(
         .collect()
 }
 
+/// Returns true if a command that else only reads writes a file that an option or a second operand
+/// names, as a redirection would.
+pub(crate) fn writes_by_option(command: &Command) -> bool {
+    let words = command.patterns.get(1..).unwrap_or_default();
+    let is_operand = |word: &&Option<String>| {
+        let word = word.as_deref().unwrap_or_default();
+        !word.starts_with('-') && !word.chars().all(|c| c.is_ascii_digit())
+    };
+    match command.root() {
+        "find" => {
+            (words.iter().flatten()).any(|word| word != "-delete" && is_among(word, FIND_WRITES))
+        }
+        "sort" | "tree" => !outputs(words, true).is_empty(),
+        "uniq" => words.iter().filter(is_operand).count() > 1,
+        // It takes no option behind its first operand.
+        "xxd" => {
+            (words.iter().position(|word| is_operand(&word))).is_some_and(|at| at + 1 < words.len())
+        }
+        "git" => {
+            let (name, _) = git_command(command);
+            let reads = name.is_some_and(|name| is_among(name, GIT_READERS));
+            reads && !outputs(words, false).is_empty()
+        }
+        _ => false,
+    }
+}
+
 fn unversioned(command: &Command) -> &str {
     let root = command.root();
     root.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
