@@ -703,6 +703,33 @@ fn carriage_return_is_no_part_of_a_line() {
 }
 
 #[test]
+fn a_pattern_with_detours_is_the_path_that_it_leads_to() {
+    let ws = Workspace::new()
+        .file("app/i/p.tsx", "x\n")
+        .file("app/o.tsx", "x\n");
+    let kept = json!({"pattern": "x", "include": "!app/i/p.tsx"});
+    assert_eq!(sorted(&search(&ws, &kept)), ["app/o.tsx:1"]);
+    for path in [
+        "app//i/p.tsx",
+        "./app/./i/p.tsx",
+        "app/y/../i/p.tsx",
+        "app/{i,j}//*.tsx",
+    ] {
+        let found = search(&ws, &json!({"pattern": "x", "include": path}));
+        assert_eq!(sorted(&found), ["app/i/p.tsx:1"], "{path}");
+        let left = search(&ws, &json!({"pattern": "x", "include": format!("!{path}")}));
+        assert_eq!(sorted(&left), ["app/o.tsx:1"], "{path}");
+        let read = json!({"paths": ["app"], "exclude": [path]});
+        let read = ws.call("read_many_files", &read);
+        assert!(
+            !read.output().contains("app/i/p.tsx"),
+            "{path}: {}",
+            read.shown()
+        );
+    }
+}
+
+#[test]
 fn a_pattern_about_carriage_returns_sees_them() {
     let ws = Workspace::new().file("a.txt", "foo $5\r\nbar\n");
     for (pattern, lines) in [

@@ -243,7 +243,8 @@ impl Builder {
     }
 
     fn add_path(&mut self, pattern: &str) -> Result<(), ToolError> {
-        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+        let plain = without_detours(pattern);
+        let pattern = plain.as_deref().unwrap_or(pattern);
         if let Some(name) = pattern.strip_prefix("**/")
             && !name.contains('/')
             && name != "**"
@@ -561,6 +562,26 @@ pub fn escaped(text: &str) -> String {
         pattern.push(c);
     }
     pattern
+}
+
+/// Removes `.`, `..` and empty components. Returns `None` if `..` leads above the directory where
+/// the pattern starts, or follows `**`, which stands for directories with different parents.
+pub fn without_detours(pattern: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    let last = pattern.rsplit('/').next().unwrap_or_default();
+    for part in pattern.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop().filter(|above| *above != "**")?;
+            }
+            part => parts.push(part),
+        }
+    }
+    // A pattern that ends in `/`, `/.` or `/..` asks for directories.
+    let asks_for_directories = matches!(last, "" | "." | "..");
+    let end = if asks_for_directories { "/" } else { "" };
+    Some(parts.join("/") + end)
 }
 
 /// Returns what a pattern of a list leaves out: the pattern behind an exclamation mark. `None` for

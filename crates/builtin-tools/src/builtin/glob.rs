@@ -12,7 +12,7 @@ use gemini_tools_core::tool::{
     ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::ignore::IgnoreSource;
-use gemini_tools_workspace::pattern::{PatternSet, escaped, expand_braces};
+use gemini_tools_workspace::pattern::{PatternSet, escaped, expand_braces, without_detours};
 use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkEntry, WalkReport};
 use gemini_tools_workspace::{Respect, WorkspacePath};
 use rustix::fs::{AtFlags, FileType, Stat};
@@ -178,26 +178,6 @@ fn compile(pattern: &str, meanings: &[String], ignore_case: bool) -> Result<Patt
         patterns.push(plain);
     }
     PatternSet::for_paths(patterns, ignore_case)
-}
-
-/// Removes `.`, `..` and empty components. Returns `None` if `..` leads above the directory where
-/// the pattern starts, or follows `**`, which stands for directories with different parents.
-fn without_detours(pattern: &str) -> Option<String> {
-    let mut parts: Vec<&str> = Vec::new();
-    let last = pattern.rsplit('/').next().unwrap_or_default();
-    for part in pattern.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop().filter(|above| *above != "**")?;
-            }
-            part => parts.push(part),
-        }
-    }
-    // A pattern that ends in `/`, `/.` or `/..` asks for directories.
-    let asks_for_directories = matches!(last, "" | "." | "..");
-    let end = if asks_for_directories { "/" } else { "" };
-    Some(parts.join("/") + end)
 }
 
 fn below<'a>(pattern: &'a str, place: &WorkspacePath) -> Option<&'a str> {
