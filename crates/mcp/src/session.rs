@@ -435,8 +435,12 @@ impl Mcp {
                     None if asks => {
                         let offered = known.tools.iter().filter(|t| server.offers(&t.original));
                         names.extend(offered.map(|tool| tool.name.clone()));
-                        let cut = known.findings.iter().filter(|f| f.code == ENDLESS);
-                        cuts.extend(cut.map(|finding| format!(" {}", finding.message)));
+                        let is_why = |finding: &&Diagnostic| {
+                            let tool = &finding.place.tool;
+                            finding.code == ENDLESS || names::means(name, &server.name, tool)
+                        };
+                        let why = known.findings.iter().filter(is_why);
+                        cuts.extend(why.map(|finding| format!(" {}", finding.message)));
                     }
                     None => {}
                 }
