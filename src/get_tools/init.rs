@@ -35,7 +35,9 @@ fn try_run(options: &InitOptions) -> Result<u8, u8> {
     if let Some(host) = host {
         refuse_options_of_gemini(options, host)?;
     }
-    let home = home().ok_or_else(|| failed("HOME is not set"))?;
+    let home = home()
+        .filter(|home| home.is_dir())
+        .ok_or_else(|| failed("HOME is not set, or is not the path of a directory"))?;
     let root = std::env::current_dir().map_err(|e| {
         failed(format!(
             "the current directory can't be found ({e}); it may have been removed: change to another one"

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::answer::Answer;
 use crate::harness::client::Server;
-use crate::harness::{Workspace, set_age, set_mode};
+use crate::harness::{Call, Workspace, lines, set_age, set_mode};
 
 fn journal(ws: &Workspace) -> PathBuf {
     ws.root().join("home/.gemini/tools_journal")
@@ -912,6 +912,42 @@ fn without_a_home_directory_each_change_says_that_it_is_not_kept() {
         assert!(!said.contains("gives it back"), "{said}");
     }
     assert_eq!(text(&ws, "a.txt"), "three");
+}
+
+#[test]
+fn a_home_directory_that_does_not_exist_is_never_made() {
+    for variable in ["HOME", "GEMINI_CLI_HOME"] {
+        let ws = Workspace::new().file("a.txt", lines(20_000, |n| format!("line {n}\n")));
+        let home = ws.root().join("nobody/at home");
+        let run = |call: Call, status| {
+            let home = home.to_str().expect("UTF-8");
+            let answer = call.env(variable, home).unwatched().run();
+            assert_eq!(answer.status(), status, "{}", answer.shown());
+            answer.shown()
+        };
+        for (args, status) in [
+            (&["read_file", "a.txt", "limit=1"][..], 0),
+            (&["search_file_content", "line"], 0),
+            (&["run_shell_command", "seq 20000"], 0),
+            (&["run_shell_command", "sleep 0.1 & true"], 0),
+            (&["run_shell_command", "sleep 0.1", "is_background=true"], 1),
+            (&["save_memory", "x"], 1),
+            (&["--history"], 0),
+            (&["--undo"], 1),
+        ] {
+            run(ws.call_tool(args), status);
+        }
+        run(ws.get_tools(&["--mcp"]), 0);
+        run(ws.get_tools(&["init", "--yes", "--trust"]), 1);
+        run(ws.get_tools(&["init", "--yes", "--user"]), 1);
+        let said = run(ws.call_tool(&["write_file", "b.txt", "content=x"]), 0);
+        assert!(
+            said.contains("--undo can't take this change back: "),
+            "{said}"
+        );
+        assert!(said.contains("a directory above it is missing"), "{said}");
+        assert!(!ws.root().join("nobody").exists());
+    }
 }
 
 #[test]

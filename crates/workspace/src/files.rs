@@ -77,12 +77,22 @@ pub fn check_private(directory: impl AsFd) -> Result<(), Errno> {
     }
 }
 
-/// Creates a directory with mode 700, and missing ones above it. An existing one keeps its mode.
+/// Creates a directory with mode 700, and missing ones above it, but never a home directory, which
+/// holds `.gemini` and `.cache`: that its path leads nowhere is a slip, or means that there is none.
+/// An existing directory keeps its mode.
 ///
 /// # Errors
 ///
 /// Returns the operating system's error.
 pub fn make_private(directory: &Path) -> io::Result<()> {
+    let is_in_home = |dir: &&Path| dir.ends_with(".gemini") || dir.ends_with(".cache");
+    if let Some(home) = directory
+        .ancestors()
+        .find(is_in_home)
+        .and_then(Path::parent)
+    {
+        home.metadata()?;
+    }
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(directory)
 }

@@ -45,11 +45,14 @@ pub(crate) fn complaint(path: &Path, errno: Errno) -> String {
             let mode = crate::files::mode(&stat);
             format!("{name} has mode {mode:o} and must have mode 700; run: chmod 700 {name}")
         }
-        (Errno::NOTDIR, None) => {
-            format!("{name} can't be there, because a file is in place of a directory; set HOME")
+        (Errno::NOENT | Errno::NOTDIR, None) => {
+            format!(
+                "{name} can't be there, because a directory above it is missing, or a file is in place of a directory; set HOME"
+            )
         }
+        (Errno::INVAL | Errno::NXIO, _) => format!("{name} is no regular file; remove it"),
         (Errno::LOOP | Errno::NOTDIR, _) => {
-            format!("{name} is no directory, or is a link to one; remove it")
+            format!("{name} is a link, or no directory; remove it")
         }
         (errno, _) => format!("{name} can't be used: {errno}"),
     }
@@ -85,12 +88,11 @@ pub(crate) fn make_hour(dir: &OwnedFd, hour: u64) -> Result<(OwnedFd, bool), Err
     Ok((open_hour(dir, hour)?.ok_or(Errno::NOENT)?, true))
 }
 
-/// Opens a directory that only the user may use, and creates it if it is missing. Missing
-/// directories above it are created with the default mode.
+/// Opens a directory that only the user may use, and creates it if it is missing.
 pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
     use std::os::unix::fs::DirBuilderExt;
     let mut builder = std::fs::DirBuilder::new();
-    let above = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let above = path.parent().map_or(Ok(()), crate::files::make_private);
     let made = above.and_then(|()| match builder.mode(0o700).create(path) {
         Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
         made => made,
@@ -109,8 +111,13 @@ pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 pub(crate) fn open_file(dir: impl AsFd, path: impl Arg) -> Result<File, Errno> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = fs::openat(dir, path, flags, Mode::empty())?;
+    open_regular(dir, path, OFlags::RDONLY)
+}
+
+/// Opens a regular file, with mode 600 if `flags` have it created. A pipe doesn't stop the caller.
+pub(super) fn open_regular(dir: impl AsFd, path: impl Arg, flags: OFlags) -> Result<File, Errno> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = fs::openat(dir, path, flags, Mode::from_raw_mode(0o600))?;
     let stat = fs::fstat(&file)?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
         Ok(file.into())
