@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::answer::Answer;
 use crate::harness::client::Server;
-use crate::harness::{Call, Workspace, lines, set_age, set_mode};
+use crate::harness::{Call, Workspace, lines, make_fifo, running_as_root, set_age, set_mode};
 
 fn journal(ws: &Workspace) -> PathBuf {
     ws.root().join("home/.gemini/tools_journal")
@@ -1152,5 +1152,54 @@ fn names_are_taken_as_they_are_printed_and_as_their_bytes() {
                 "old"
             );
         }
+    }
+}
+
+/// Moves what was changed so far into another hour.
+fn shift(ws: &Workspace, hours: i64) -> PathBuf {
+    let entries = fs::read_dir(journal(ws)).expect("the journal").flatten();
+    let hour = |path: &PathBuf| path.file_name()?.to_str()?.parse::<i64>().ok();
+    let of_now = entries
+        .map(|entry| entry.path())
+        .find(|path| hour(path).is_some());
+    let of_now = of_now.expect("an hour");
+    let number = hour(&of_now).expect("a number") + hours;
+    fs::rename(&of_now, of_now.with_file_name(number.to_string())).expect("moved");
+    of_now
+}
+
+#[test]
+fn a_log_that_cannot_be_read_is_named_and_not_passed_over() {
+    let breaks: [(&str, fn(&Path)); 4] = [
+        ("log is no regular file; remove it", make_fifo),
+        ("log is ", |log| fs::create_dir(log).expect("made")),
+        ("log is a link, or no directory; remove it", |log| {
+            symlink("/dev/null", log).expect("made");
+        }),
+        ("log can't be used: Permission denied", |log| {
+            fs::write(log, "").expect("written");
+            set_mode(log, 0);
+        }),
+    ];
+    for (why, broken) in &breaks[..if running_as_root() { 3 } else { 4 }] {
+        let ws = Workspace::new();
+        create(&ws, "old", "1");
+        let log = shift(&ws, -1).join("log");
+        create(&ws, "new", "1");
+        fs::remove_file(&log).expect("removed");
+        broken(&log);
+        for args in [&["--history"][..], &["--undo"], &["--undo", "new"]] {
+            let answer = ws.call_tool(args).unwatched().run();
+            assert_eq!(answer.status(), 1, "{args:?} {}", answer.shown());
+            answer.must_say(&answer.errors(), &["The journal can't be read", why]);
+        }
+        let arguments = json!({"file_path": ws.path("new"), "content": "2"});
+        let call = ws.tool("write_file").arguments(&arguments).unwatched();
+        let said = call.env("GEMINI_TOOLS_TIMEOUT", "20").run().output();
+        assert!(
+            said.contains("--undo can't take this change back: "),
+            "{said}"
+        );
+        assert_eq!(text(&ws, "new") + &text(&ws, "old"), "21");
     }
 }

@@ -88,8 +88,9 @@ impl History {
             let Some(hour_dir) = opened else {
                 continue;
             };
-            let Ok(mut file) = place::open_file(&hour_dir, place::LOG) else {
-                continue;
+            let mut file = match place::open_file(&hour_dir, place::LOG) {
+                Err(Errno::NOENT) => continue,
+                file => file.map_err(|e| fail(&path.join(place::LOG), e))?,
             };
             let mut log = Vec::new();
             file.read_to_end(&mut log)?;

@@ -189,10 +189,9 @@ impl Journal {
         let path = path.join(number.to_string());
         let fail = |e| place::complaint(&path, e);
         let (dir, is_new) = place::make_hour(&dir, number).map_err(fail)?;
-        let flags =
-            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let log = fs::openat(&dir, place::LOG, flags, Mode::from_raw_mode(0o600)).map_err(fail)?;
-        let log = log.into();
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+        let log = place::open_regular(&dir, place::LOG, flags)
+            .map_err(|e| place::complaint(&path.join(place::LOG), e))?;
         Ok(Hour { dir, log, is_new })
     }
 
