@@ -1203,3 +1203,17 @@ fn a_log_that_cannot_be_read_is_named_and_not_passed_over() {
         assert_eq!(text(&ws, "new") + &text(&ws, "old"), "21");
     }
 }
+
+#[test]
+fn a_change_made_while_the_clock_was_ahead_is_undone_once() {
+    let ws = Workspace::new();
+    create(&ws, "old", "1");
+    shift(&ws, 100);
+    create(&ws, "new", "1");
+    for status in [0, 0, 1] {
+        let answer = undo(&ws, &[]);
+        assert_eq!(answer.status(), status, "{}", answer.shown());
+    }
+    let is_gone = |entry: &Value| entry["tool"] == "undo" || entry["undoneBy"] != Value::Null;
+    assert!(history(&ws, &[]).iter().all(is_gone));
+}

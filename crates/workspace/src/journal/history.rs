@@ -130,7 +130,8 @@ impl History {
                 continue;
             }
             let undone = entry.undoes.iter().filter_map(|id| by_id.get(id));
-            for other in undone.copied().filter(|other| *other < i) {
+            // The clock may have been put back since: then what is undone comes later.
+            for other in undone.copied().filter(|other| *other != i) {
                 undone_by.insert(other, i);
                 let (oldest, by) = reached.entry(&entry.path).or_insert((other, i));
                 if other < *oldest {
