@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use sha2::Digest;
 
-use crate::harness::{PNG_BASE64, Workspace, lines, set_age};
+use crate::harness::{PNG_BASE64, Workspace, lines, set_age, write};
 
 fn hello() -> Workspace {
     Workspace::new().file("hello.txt", "hello\n")
@@ -615,4 +615,43 @@ fn what_is_kept_of_all_calls_has_a_limit_and_the_oldest_goes_first() {
     // With room for one as large as any, 768 MiB are left: for the living one and two others.
     assert_eq!(stays, [true, true, false, false, false, false]);
     assert!(living.exists() && foreign.iter().all(|path| path.exists()));
+}
+
+#[test]
+fn nothing_of_ours_stays_of_a_project_that_is_gone() {
+    let ws = Workspace::new().file("long.txt", lines(20_000, |i| format!("line {i}\n")));
+    let tmp = ws.root().join("home/.gemini/tmp");
+    let dead = "tool-outputs/read_file-1-000000001-2147483646.txt";
+    let of_tools = ["tools-of-user", "tools-of-project", "tool-pair-0123-x.toml"];
+    let ours = [&of_tools[..], &["background-processes/1-1.log", dead]].concat();
+    let foreign = ["chats/session.json", "logs.json", "tool-outputs/notes.txt"];
+    let add = |project: &str, name: &str, days: u64| {
+        let path = tmp.join(project).join(name);
+        write(&path, b"x");
+        set_age(&path, days * 24 * 3600);
+    };
+    for (name, days) in ours.iter().flat_map(|name| [(name, 6), (name, 8)]) {
+        add(&format!("{days} {}", name.replace('/', " ")), name, days);
+        add(&format!("all {days}"), name, days);
+    }
+    for name in foreign {
+        add("shared", name, 30);
+    }
+    add("shared", ours[0], 30);
+    let call = ws.tool("search_file_content");
+    let call = call.arguments(&json!({"pattern": "line"})).unwatched();
+    assert!(call.run().output().contains("The whole answer is in "));
+    let left = fs::read_dir(&tmp).expect("it").flatten();
+    let left = left.map(|entry| entry.file_name().into_string().expect("UTF-8"));
+    let (young, old): (Vec<_>, Vec<_>) =
+        left.partition(|name| name.starts_with("6 ") || name == "all 6");
+    assert_eq!(young.len(), ours.len() + 1, "{young:?}");
+    // Next to what Gemini CLI keeps, only this project's own.
+    assert_eq!(old.len(), 2, "{old:?}");
+    assert!(
+        foreign
+            .iter()
+            .all(|name| tmp.join("shared").join(name).exists())
+    );
+    assert!(!tmp.join("shared").join(ours[0]).exists());
 }

@@ -14,7 +14,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::harness::mcp::{Helper, MARK, Servers, WAIT_LIMIT};
-use crate::harness::{Workspace, executable, marked_processes, place_executable, set_mode};
+use crate::harness::{
+    Workspace, executable, marked_processes, place_executable, set_age, set_mode,
+};
 
 fn none() -> Value {
     json!({})
@@ -778,6 +780,33 @@ fn what_is_kept_of_declarations_may_be_damaged_or_impossible_to_keep() {
     fs::remove_dir_all(&dir).expect("there");
     fs::write(&dir, "no directory").expect("written");
     assert_eq!(s.names(), names);
+    s.all_gone();
+}
+
+#[test]
+fn what_is_kept_of_a_directory_that_is_gone_goes_after_a_week() {
+    let s = Servers::new(&[("one", "plain", none())]);
+    let names = s.names();
+    let dir = s.ws.root().join("home/.cache/gemini-tools/mcp");
+    let own = fs::read_dir(&dir).expect("kept").flatten().next();
+    let own = own.expect("a file").path();
+    let mut known: Value = serde_json::from_slice(&fs::read(&own).expect("read")).expect("JSON");
+    let cwd = known["cwd"].as_str().expect("a path");
+    assert_eq!(Path::new(cwd), s.ws.dir());
+    let add = |name: &str, content: &str, days: u64| {
+        fs::write(dir.join(name), content).expect("written");
+        set_age(&dir.join(name), days * 24 * 3600);
+    };
+    add("there, 30", &known.to_string(), 30);
+    add("broken, 8", "{", 8);
+    known["cwd"] = json!(s.ws.dir().join("gone"));
+    for days in [6, 8] {
+        add(&format!("gone, {days}"), &known.to_string(), days);
+    }
+    fs::remove_file(&own).expect("removed");
+    assert_eq!(s.names(), names);
+    let left = ["there, 30", "broken, 8", "gone, 6", "gone, 8"].map(|name| dir.join(name).exists());
+    assert_eq!(left, [true, false, true, false]);
     s.all_gone();
 }
 

@@ -12,6 +12,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+const NAME: &str = "agent-sessions";
+
 const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The saved sessions of one project.
@@ -23,48 +25,51 @@ pub struct KeptSessions {
 impl KeptSessions {
     /// Refers to the sessions of the project at `root`. `home` is the user's home directory.
     pub fn new(home: &Path, root: &Path) -> Self {
-        let directory = overflow::project(home, root).join("agent-sessions");
+        let directory = overflow::project(home, root).join(NAME);
         Self { directory }
     }
 
-    /// Creates the directory, deletes sessions that are too old, and returns the path for a new
-    /// session's file, which does not exist yet.
+    /// Deletes sessions of all projects that are too old, creates the directory, and returns the
+    /// path for a new session's file, which does not exist yet.
     ///
     /// # Errors
     ///
     /// Returns the operating system's error if the directory can't be made.
     pub fn make(&self, id: &str) -> io::Result<PathBuf> {
-        make_private(&self.directory)?;
-        for (path, changed) in self.all() {
-            if changed.elapsed().is_ok_and(|age| age > KEEP) {
-                // If the file can't be deleted now, the next session tries again.
-                let _ = fs::remove_file(path);
+        let tmp = self.directory.ancestors().nth(2).map(fs::read_dir);
+        for project in tmp.and_then(Result::ok).into_iter().flatten().flatten() {
+            let directory = project.path().join(NAME);
+            for (path, changed) in sessions(&directory) {
+                if changed.elapsed().is_ok_and(|age| age > KEEP) {
+                    // If the file can't be deleted now, the next session tries again. A directory
+                    // goes with its last file.
+                    let _ = fs::remove_file(path)
+                        .and_then(|()| fs::remove_dir(&directory))
+                        .and_then(|()| fs::remove_dir(project.path()));
+                }
             }
         }
+        make_private(&self.directory)?;
         Ok(self.directory.join(format!("{id}.jsonl")))
     }
 
     /// Returns the session file that was modified last; `None` if there is none.
     pub fn newest(&self) -> Option<PathBuf> {
-        let newest = self.all().into_iter().max_by_key(|(_, changed)| *changed);
+        let newest = sessions(&self.directory).max_by_key(|(_, changed)| *changed);
         newest.map(|(path, _)| path)
     }
+}
 
-    fn all(&self) -> Vec<(PathBuf, SystemTime)> {
-        let entries = fs::read_dir(&self.directory)
-            .into_iter()
-            .flatten()
-            .flatten();
-        let files = entries.filter_map(|entry| {
-            let path = entry.path();
-            // `DirEntry::metadata` does not follow symbolic links, so a link never counts as a
-            // session.
-            let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-            let is_session = path.extension().is_some_and(|ending| ending == "jsonl");
-            is_session.then_some((path, meta.modified().ok()?))
-        });
-        files.collect()
-    }
+fn sessions(directory: &Path) -> impl Iterator<Item = (PathBuf, SystemTime)> + use<> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let path = entry.path();
+        // `DirEntry::metadata` does not follow symbolic links, so a link never counts as a
+        // session.
+        let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+        let is_session = path.extension().is_some_and(|ending| ending == "jsonl");
+        is_session.then_some((path, meta.modified().ok()?))
+    })
 }
 
 #[cfg(test)]
@@ -98,5 +103,11 @@ mod tests {
         assert!(other.exists());
         let elsewhere = KeptSessions::new(home.path(), other.parent().expect("one"));
         assert_eq!(elsewhere.newest(), None);
+        let path = elsewhere.make("e").expect("a directory");
+        let file = File::create_new(&path).expect("new");
+        file.set_modified(now - 2 * KEEP).expect("a time");
+        kept.make("f").expect("a directory");
+        let project = path.ancestors().nth(2).expect("one");
+        assert!(!project.exists(), "of another project");
     }
 }

@@ -14,10 +14,15 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-const FORM: u32 = 4;
+const FORM: u32 = 5;
 
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The age from which on a file is removed if the directory of its server is gone. The others stay:
+/// changes of pinned tools are found by them.
+const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Declarations {
@@ -26,6 +31,7 @@ pub(super) struct Declarations {
     pub(super) has_resources: bool,
     pub(super) findings: Vec<Diagnostic>,
     files: String,
+    cwd: PathBuf,
 }
 
 impl Declarations {
@@ -41,6 +47,7 @@ impl Declarations {
             has_resources,
             findings,
             files: files(connect),
+            cwd: connect.cwd.clone(),
         }
     }
 
@@ -117,6 +124,15 @@ pub(super) fn read(path: &Path) -> Option<Declarations> {
 pub(super) fn write(path: &Path, declarations: &Declarations) {
     if let Ok(text) = serde_json::to_vec(declarations) {
         write_cache(path, &text);
+    }
+    let all = path.parent().and_then(|all| std::fs::read_dir(all).ok());
+    for entry in all.into_iter().flatten().flatten() {
+        let changed = entry.metadata().and_then(|stat| stat.modified());
+        let is_old = changed.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > MAX_AGE));
+        let is_gone = |known: Declarations| known.cwd.try_exists().is_ok_and(|there| !there);
+        if is_old && read(&entry.path()).is_none_or(is_gone) {
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 }
 

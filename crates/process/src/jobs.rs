@@ -9,7 +9,6 @@ use super::ending::ProcessEnd;
 use super::log::{self, Log};
 use crate::tree;
 use crate::tree::Identity;
-use gemini_tools_workspace::files::make_private;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
@@ -154,7 +153,6 @@ impl Jobs {
         record: &JobRecord,
         write_log: impl FnOnce(&Path) -> io::Result<()>,
     ) -> io::Result<Files> {
-        make_private(&self.dir)?;
         let first = record.processes.first().ok_or(io::ErrorKind::NotFound)?;
         let name = format!("{}-{}", first.pid, first.start_time);
         let files = Files {

@@ -31,11 +31,11 @@ pub fn keep(directory: &Path, tool: &str, text: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Returns the path of a new file in `directory` for an answer of `tool`, after making the
-/// directory and room in it; `None` if the directory can't be made.
+/// Returns the path of a new file in `directory` for an answer of `tool`, after making room and the
+/// directory; `None` if that can't be made.
 pub fn new_file(directory: &Path, tool: &str) -> Option<PathBuf> {
-    make_private(directory).ok()?;
     make_room(directory);
+    make_private(directory).ok()?;
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .ok()?;
@@ -64,12 +64,13 @@ struct StoredAnswer {
 }
 
 /// Removes files that are older than [`KEEP`], then the oldest ones until there is room for one
-/// more. Files in use stay.
+/// more. Files in use stay, and those of other programs.
 fn remove_oldest(tmp: &Path) {
     let mut all = Vec::new();
     for project in entries(tmp) {
         let outputs = entries(&project.join("tool-outputs"));
         all.extend(outputs.filter_map(|path| StoredAnswer::answer(&path)));
+        all.extend(entries(&project).filter_map(StoredAnswer::declarations));
         let background = project.join("background-processes");
         let jobs = Jobs::new(background.clone()).list();
         all.extend(jobs.iter().filter_map(StoredAnswer::log));
@@ -87,6 +88,9 @@ fn remove_oldest(tmp: &Path) {
         for file in &kept.files {
             // Another call may have removed it already.
             let _ = std::fs::remove_file(file);
+            // A directory goes with its last file.
+            let above = file.ancestors().skip(1).take_while(|above| *above != tmp);
+            above.for_each(|above| drop(std::fs::remove_dir(above)));
         }
         sum -= kept.bytes;
     }
@@ -119,6 +123,13 @@ impl StoredAnswer {
         let (pid, _, _) = (numbers.next()?, numbers.next()?, numbers.next()?);
         let pid = i32::try_from(pid).ok()?;
         Self::new(vec![path.to_owned()], Identity::find(pid).is_some())
+    }
+
+    /// Returns the file if it says what the project's own tools declare, which can be computed again.
+    fn declarations(path: PathBuf) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        let is_ours = name.starts_with("tools-of-") || name.starts_with("tool-pair-");
+        Self::new(vec![path], false).filter(|_| is_ours)
     }
 
     fn log_without_job(path: PathBuf) -> Option<Self> {

@@ -1,5 +1,6 @@
 //! A file that keeps the output of a command up to a maximum size.
 
+use gemini_tools_workspace::files::make_private;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,12 +12,14 @@ pub const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 const FULL: &[u8] = b"\n[The log is full: it keeps the first 256 MiB of the output.]\n";
 
-/// Makes a new file that only its owner can read, opened for appending.
+/// Makes a new file that only its owner can read, opened for appending, and its directory: another
+/// call may have removed that since, as an empty one.
 ///
 /// # Errors
 ///
 /// Returns the operating system's error, also if the file exists.
 pub fn new_file(path: &Path) -> io::Result<File> {
+    path.parent().map_or(Ok(()), make_private)?;
     let mut options = File::options();
     options.create_new(true).append(true).mode(0o600).open(path)
 }
