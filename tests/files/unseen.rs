@@ -1,7 +1,7 @@
 //! Several conversations at work in one tree: no change is lost without a refusal or a word, and none works alone is
 //! refused.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::Write as _;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::harness::client::Server;
 use crate::harness::random::{Random, seeds};
 use crate::harness::steered::SteeredAgent;
-use crate::harness::{Workspace, executable, lines, trials};
+use crate::harness::{Workspace, executable, lines, set_age, trials, write};
 
 const FILES: [&str; 3] = ["a.txt", "b.txt", "c.txt"];
 
@@ -785,4 +785,50 @@ fn calls_at_the_same_time_are_no_reason_to_refuse() {
         let said = server.call("write_file", &write).to_string();
         assert!(!said.contains(REFUSED), "{n}: {said}");
     }
+}
+
+#[test]
+fn conversations_are_removed_when_they_are_old_or_too_many() {
+    let ws = Workspace::new().file("a.txt", "one\n");
+    let all = ws.root().join("home/.gemini/tools_seen");
+    let add = |first: u64, count: u64| {
+        for number in first..first + count {
+            let path = all.join(number.to_string());
+            write(&path.join("began"), b"");
+            set_age(&path, number * 3600);
+        }
+    };
+    let read = || {
+        let call = ws
+            .tool("read_file")
+            .arguments(&json!({"absolute_path": "a.txt"}));
+        call.unwatched().run().output();
+    };
+    let numbers = || {
+        let names = fs::read_dir(&all)
+            .expect("it")
+            .flatten()
+            .map(|entry| entry.file_name());
+        let numbers = names.filter_map(|name| name.to_str()?.parse::<u64>().ok());
+        numbers
+            .filter(|number| *number < 10_000)
+            .collect::<BTreeSet<_>>()
+    };
+    // The hours of a week.
+    add(160, 16);
+    read();
+    assert_eq!(numbers(), (160..168).collect());
+    // Looked at once a minute.
+    add(168, 8);
+    read();
+    assert_eq!(numbers().len(), 16);
+    fs::remove_file(all.join(".pruned")).expect("there");
+    add(1, 160);
+    for number in 0..1000 {
+        fs::create_dir(all.join(format!("new{number}"))).expect("made");
+    }
+    read();
+    assert_eq!(numbers().len(), 0);
+    // The present one came after.
+    assert_eq!(fs::read_dir(&all).expect("it").count(), 1000 + 2);
 }

@@ -47,6 +47,15 @@ const RAN: &str = "ran";
 /// The age at which a conversation's directory is removed.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
+/// The number of conversations of which the oldest are removed. A shell that makes one call makes a
+/// conversation, and looking at all of them takes longer than such a call.
+const MAX_CONVERSATIONS: usize = 1000;
+
+/// The name of an empty file whose mtime is when conversations were last removed.
+const PRUNED: &str = ".pruned";
+
+const PRUNE_MICROS: u64 = 60_000_000;
+
 const SHOWN_LINES: usize = 40;
 
 const SHOWN_CHARS: usize = 200;
@@ -398,7 +407,8 @@ fn shown(ops: &[DiffOp], text: &str) -> String {
 
 impl SeenFiles {
     /// Keeps what the conversation `name` has seen in files below a home directory from now on.
-    /// Directories of conversations that have not changed for a week are removed.
+    /// Once a minute at most, directories of conversations that have not changed for a week are
+    /// removed, and the oldest of too many.
     pub fn keep_below(&self, home: &Path, name: &str) {
         use sha2::{Digest, Sha256};
         let all = home.join(".gemini/tools_seen");
@@ -626,13 +636,21 @@ impl SeenFiles {
 }
 
 fn prune(all: &Path) {
-    let Some(oldest) = SystemTime::now().checked_sub(MAX_AGE) else {
+    let mark = all.join(PRUNED);
+    if !all.exists() || written_at(&mark).is_some_and(|at| at.abs_diff(now()) < PRUNE_MICROS) {
         return;
-    };
-    for entry in std::fs::read_dir(all).into_iter().flatten().flatten() {
+    }
+    write_cache(&mark, b"");
+    let entries = std::fs::read_dir(all).into_iter().flatten().flatten();
+    let aged = entries.filter_map(|entry| {
         let changed = entry.metadata().and_then(|stat| stat.modified());
-        if changed.is_ok_and(|changed| changed < oldest) {
-            let _ = std::fs::remove_dir_all(entry.path());
+        Some((changed.ok()?.elapsed().unwrap_or_default(), entry.path()))
+    });
+    let mut aged: Vec<_> = aged.filter(|(_, path)| *path != mark).collect();
+    aged.sort_unstable();
+    for (nth, (age, path)) in aged.iter().enumerate() {
+        if nth >= MAX_CONVERSATIONS || *age > MAX_AGE {
+            let _ = std::fs::remove_dir_all(path);
         }
     }
 }
