@@ -15,7 +15,9 @@ use crate::harness::client::Server;
 use crate::harness::skipped;
 use crate::harness::web_server::ALLOW;
 use crate::harness::web_server::{WebServer, page};
-use crate::harness::{Answer, Workspace, has_signal, lines, marked_processes, trials, wait_until};
+use crate::harness::{
+    Answer, Workspace, executable, has_signal, lines, marked_processes, trials, wait_until,
+};
 
 /// Long enough for anything here.
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
@@ -329,6 +331,43 @@ fn a_signal_ends_a_call_that_looks_at_nothing() {
         kill_process(pid, signal).expect("a child of ours");
         running.finish().error("cancelled", status);
     }
+}
+
+/// No thread can be started in any of these: the user has more than one process already.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_wants_threads_does_without_them_where_there_are_none() {
+    let mut ws = Workspace::new();
+    for n in 0..400 {
+        ws = ws.file(format!("{}/{n}.txt", n % 40), "x");
+    }
+    let ws = ws.unprivileged();
+    let alone = "ulimit -u 1; exec \"$@\"";
+    for (tool, arguments) in [
+        ("search_file_content", json!({"pattern": "x"})),
+        ("glob", json!({"pattern": "**/*.txt"})),
+        ("read_many_files", json!({"paths": ["**/*.txt"]})),
+    ] {
+        let call = ws.tool(tool).arguments(&arguments).in_bash(alone);
+        assert!(call.run().output().len() > 100, "{tool}");
+    }
+    let call = r#"{"name": "glob", "args": {"pattern": "none"}}"#;
+    let two = ws
+        .call_tool(&["--batch"])
+        .input(format!("{call}\n{call}\n"));
+    let answer = two.in_bash(alone).run();
+    assert_eq!(
+        answer.text().matches("No files").count(),
+        2,
+        "{}",
+        answer.shown()
+    );
+    let server = ws
+        .program(&executable("serve_tools"), &[])
+        .in_bash(alone)
+        .run();
+    assert_eq!(server.status(), 1);
+    server.must_say(&server.errors(), &["nothing can be served"]);
 }
 
 #[test]

@@ -9,6 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+#[cfg(target_os = "linux")]
+use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
 
 use crate::harness::client::{Server, Session, TOKEN, greeting, post, request};
@@ -470,6 +472,33 @@ fn fifty_calls_at_once_are_all_answered() {
         .collect();
     for (n, id) in ids.into_iter().enumerate().rev() {
         assert_eq!(text(&server.answer(id)["result"]), format!("file {n}"));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn where_no_thread_can_be_started_each_call_has_an_error_and_the_server_ends() {
+    let ws = Workspace::new().file("a", "hi").unprivileged();
+    for signal in [None, Some(Signal::TERM)] {
+        let mut server = greeted(&ws);
+        assert_eq!(text(&server.ask("tools/call", &read("a"))["result"]), "hi");
+        let most = getrlimit(Resource::Nproc).maximum;
+        let most = most.map_or("unlimited".to_owned(), |most| most.to_string());
+        for (most, expected) in [("1", "No thread could be"), (&*most, "hi")] {
+            let (pid, most) = (server.pid().to_string(), format!("--nproc={most}:"));
+            let limit = ws.program("prlimit".as_ref(), &["--pid", &pid, &most]);
+            assert_eq!(limit.run().status(), 0);
+            let answer = server.ask("tools/call", &read("a"));
+            assert!(text(&answer["result"]).contains(expected), "{answer}");
+            let listed = server.ask("tools/list", &json!({}));
+            let has_failed = listed["error"]["message"].as_str().is_some();
+            assert_eq!(has_failed, expected != "hi", "{listed}");
+        }
+        match signal {
+            Some(signal) => server.signal(signal),
+            None => server.hang_up(),
+        }
+        assert_eq!(server.status(), Some(signal.map_or(0, |_| 143)));
     }
 }
 

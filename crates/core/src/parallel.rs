@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 
 /// The most calls that are made at the same time.
 pub const MAX_PARALLEL_CALLS: usize = 8;
@@ -23,23 +24,21 @@ pub fn groups<T>(calls: &[T], only_reads: impl Fn(&T) -> bool) -> Vec<Range<usiz
     groups
 }
 
-/// Runs `act` on each item of a group, at most [`MAX_PARALLEL_CALLS`] at the same time. A single
-/// item is handled on this thread.
-pub fn each<T: Send>(mut group: Vec<T>, act: impl Fn(T) + Sync) {
-    if group.len() <= 1 {
-        return group.pop().map_or((), act);
-    }
+/// Runs `act` on each item of a group, at most [`MAX_PARALLEL_CALLS`] at the same time: on this
+/// thread and on further ones, or fewer where no more can be started.
+pub fn each<T: Send>(group: Vec<T>, act: impl Fn(T) + Sync) {
     let workers = group.len().min(MAX_PARALLEL_CALLS);
     let queue = Mutex::new(group.into_iter());
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-                while let Some(one) = next() {
-                    act(one);
-                }
-            });
+    let work = || {
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some(one) = next() {
+            act(one);
         }
+    };
+    std::thread::scope(|scope| {
+        let start = |_: &_| Builder::new().spawn_scoped(scope, work).is_ok();
+        let _ = (1..workers).take_while(start).count();
+        work();
     });
 }
 

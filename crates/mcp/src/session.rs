@@ -43,6 +43,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// The code of the finding that the end of a server's list was left out.
@@ -220,18 +221,20 @@ impl Mcp {
         let unknown: Vec<usize> = unknown.collect();
         std::thread::scope(|scope| {
             let asked = unknown.into_iter().map(|at| {
-                let answer = scope.spawn(move || self.refresh(at, refresh, cancel));
-                (at, answer)
+                let ask = move || self.refresh(at, refresh, cancel);
+                (at, Builder::new().spawn_scoped(scope, ask))
             });
             let asked: Vec<_> = asked.collect();
             let failed = asked.into_iter().filter_map(|(at, answer)| {
-                let crashed = || Failure {
+                let failed = |message| Failure {
                     why: FailureKind::Connection,
-                    message: "asking it has crashed (internal error)".to_owned(),
+                    message,
                 };
-                let failure = answer
-                    .join()
-                    .map_or_else(|_| Some(crashed()), Result::err)?;
+                let crashed = || failed("asking it has crashed (internal error)".to_owned());
+                let failure = match answer {
+                    Ok(answer) => answer.join().unwrap_or_else(|_| Err(crashed())).err()?,
+                    Err(e) => failed(format!("no thread could be started: {e}")),
+                };
                 Some((at, failure))
             });
             failed.collect()

@@ -20,6 +20,7 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 use std::time::Duration;
 
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -172,17 +173,17 @@ impl<R: LineReply> LineClient<R> {
         let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let (alive, ended) = channel();
         let (shared, notes) = (Arc::clone(&waiting), Arc::clone(&self.notes));
-        std::thread::spawn(move || {
+        Builder::new().spawn(move || {
             read_lines(stdout, &shared, &notes);
             // There will be no more answers, so all waiting requests end.
             lock(&shared).take();
             let _ = child.wait();
             drop(alive);
-        });
+        })?;
         Ok(RunningProgram {
             program,
             identity,
-            input: writer(stdin),
+            input: writer(stdin)?,
             waiting,
             ended,
         })
@@ -227,17 +228,17 @@ impl<R> RunningProgram<R> {
     }
 }
 
-fn writer(mut stdin: ChildStdin) -> Sender<Lines> {
+fn writer(mut stdin: ChildStdin) -> io::Result<Sender<Lines>> {
     let (sender, queue) = channel::<Lines>();
-    std::thread::spawn(move || {
+    Builder::new().spawn(move || {
         for (lines, failed) in queue {
             if let Err(e) = without_sigpipe(|| stdin.write_all(&lines)) {
                 // Whoever sent the lines may not wait for this any more.
                 let _ = failed.send(e);
             }
         }
-    });
-    sender
+    })?;
+    Ok(sender)
 }
 
 fn goes_on(ended: &Receiver<()>, limit: Duration) -> bool {

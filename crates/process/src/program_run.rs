@@ -14,6 +14,7 @@ use rustix::fd::OwnedFd;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, channel};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// Maximum size of what is kept of each stream, in bytes.
@@ -93,7 +94,7 @@ impl Program<'_> {
         let began = Instant::now();
         let (watched, pipe) = start::start_piped(self)?;
         let (fed, kept) = match options.input {
-            Input::Bytes(bytes) => (Some(feed(pipe, bytes.to_vec())), None),
+            Input::Bytes(bytes) => (Some(feed(pipe, bytes.to_vec())?), None),
             Input::KeptOpen => (None, Some(pipe)),
         };
         let run = ProgramRun {
@@ -176,13 +177,13 @@ fn keep(stream: &mut Vec<u8>, bytes: &[u8]) -> bool {
 
 /// Writes the input on a thread of its own, which blocks for as long as some process holds the pipe
 /// open without reading. The receiver gets true if all input was read.
-fn feed(pipe: OwnedFd, input: Vec<u8>) -> Receiver<bool> {
+fn feed(pipe: OwnedFd, input: Vec<u8>) -> io::Result<Receiver<bool>> {
     let (sender, receiver) = channel();
-    std::thread::spawn(move || {
+    Builder::new().spawn(move || {
         let written = without_sigpipe(|| File::from(pipe).write_all(&input));
         let is_taken = !matches!(written, Err(e) if e.kind() == ErrorKind::BrokenPipe);
         // If the program took too long, the receiver is gone.
         let _ = sender.send(is_taken);
-    });
-    receiver
+    })?;
+    Ok(receiver)
 }

@@ -46,6 +46,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::Builder;
 
 /// Number of files in one task, for a directory with more than twice as many files.
 const FILES_PER_TASK: usize = 128;
@@ -293,10 +294,12 @@ impl SharedWalk<'_> {
                 // processor, so that this is not tried again at each step.
                 if alone && worker.tasks.len() >= TASKS_WORTH_A_HELPER {
                     alone = false;
-                    for _ in 1..processors().min(MAX_WORKERS) {
-                        lock(&self.queue).busy += 1;
-                        helpers.push(threads.spawn(|| Worker::new(self, make()).work()));
-                    }
+                    let mut queue = lock(&self.queue);
+                    let work = || Worker::new(self, make()).work();
+                    let start = |_| Builder::new().spawn_scoped(threads, work).ok();
+                    helpers.extend((1..processors().min(MAX_WORKERS)).map_while(start));
+                    queue.busy += helpers.len();
+                    drop(queue);
                     if !helpers.is_empty() {
                         worker.share();
                     }

@@ -192,9 +192,12 @@ impl Server {
         request
     }
 
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
     pub fn signal(&self, signal: Signal) {
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, signal).expect("a child of ours");
+        kill_process(self.pid(), signal).expect("a child of ours");
     }
 
     /// Waits for its end; gives the exit status.

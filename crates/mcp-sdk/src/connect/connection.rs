@@ -4,8 +4,8 @@ use super::handler::Handler;
 use super::sse::Sse;
 use super::stdio::{self, StrayOutputLog};
 use super::{Problem, http};
-use crate::lock;
 use crate::message::{self, NOT_AN_OBJECT, UNUSABLE};
+use crate::{lock, on_thread};
 use gemini_tools_core::json::MAX_BYTES;
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::network::wire::{Connect, FailureKind, ServerRequest};
@@ -454,7 +454,7 @@ impl Connection {
         let process = lock(&self.process).take();
         let Some(mut process) = process else { return };
         // This blocks, and must not delay the end of other servers.
-        let ended = tokio::task::spawn_blocking(move || {
+        let ended = on_thread(move || {
             if !process.wait(BY_ITSELF) {
                 process.end(GRACE);
                 process.wait(SHUTDOWN_TIMEOUT);

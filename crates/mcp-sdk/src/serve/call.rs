@@ -4,11 +4,11 @@ use super::ask::{self, ClientAsker, Question};
 use super::rounds::{Answers, OpenQuestion, RecordedAnswers};
 use super::server::{Project, Server};
 use super::{content, log, long_answer};
-use crate::lock;
+use crate::{lock, on_thread};
 use gemini_tools_core::client_host::{AnswerLimit, ClientHost, SizeUnit};
 use gemini_tools_core::tail_call::TailCalls;
 use gemini_tools_core::tool::SandboxMode;
-use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
+use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate, ToolError};
 use gemini_tools_policy::approval::ApprovalPrompt;
 use gemini_tools_session::{CallOptions, Clock, Reader, SharedPrompt, with_time_limit};
 use rmcp::model::{
@@ -134,7 +134,7 @@ pub(super) struct Talk {
 ///
 /// # Errors
 ///
-/// Returns an error if the thread has panicked, or was abandoned after its time limit.
+/// Returns an error if there can be no thread, if it has panicked, or was abandoned after its time limit.
 pub(super) async fn attend<T: Send + 'static>(
     clock: &Arc<Clock>,
     cancel: Cancellation,
@@ -162,7 +162,7 @@ pub(super) async fn attend<T: Send + 'static>(
         let live = Arc::clone(&live);
         cx = cx.with_live_output(move |output| live.add(output));
     }
-    let work = tokio::task::spawn_blocking(move || {
+    let work = on_thread(move || {
         let done = work(cx);
         drop(guard);
         done
@@ -177,14 +177,8 @@ pub(super) async fn attend<T: Send + 'static>(
     };
     let done = running.until(work, given_up).await;
     running.report().await;
-    let crashed = |e| {
-        ToolError::new(
-            ErrorKind::UnhandledException,
-            format!("The call has crashed (internal error): {e}."),
-        )
-    };
     // The thread of an abandoned call keeps running, since it can't be stopped.
-    done.and_then(|done| done.map_err(crashed))
+    done.flatten()
 }
 
 fn make(

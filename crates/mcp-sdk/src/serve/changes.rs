@@ -3,7 +3,7 @@
 
 use super::declare::{self, Audience};
 use super::server::{Project, Server};
-use crate::lock;
+use crate::{lock, on_thread};
 use gemini_tools_core::tool::Cancellation;
 use gemini_tools_session::with_time_limit;
 use rmcp::RoleServer;
@@ -35,7 +35,7 @@ impl KnownTools {
         cancel: Cancellation,
         peer: &Peer<RoleServer>,
     ) {
-        let now = tokio::task::spawn_blocking(move || fingerprint(&project, audience, &cancel));
+        let now = on_thread(move || fingerprint(&project, audience, &cancel));
         // If this takes too long, the client is notified with its next request.
         let Ok(Ok(now)) = timeout(NOTIFY_LIMIT, now).await else {
             return;
@@ -84,7 +84,7 @@ pub(super) async fn follow(
 
 async fn look(server: &Arc<Server>, audience: Audience, known: Option<u64>) -> Option<u64> {
     let server = Arc::clone(server);
-    let look = tokio::task::spawn_blocking(move || {
+    let look = on_thread(move || {
         let cancel = with_time_limit(&Cancellation::default());
         let _running = server.clock.watch(&cancel, |_| {});
         let project = server.project(&[], audience.host).ok()?;

@@ -60,9 +60,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// The most calls at once. Further ones wait, or are rejected if they come over standard input.
-const MAX_CALLS: usize = 256;
-
 /// The options of a server.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -107,13 +104,13 @@ pub fn run(options: ServeOptions) -> u8 {
     let http = options.http.clone();
     let (runtime, server) = match (runtime(), Server::new(options)) {
         (Ok(runtime), Ok(server)) => (runtime, Arc::new(server)),
-        (Err(e), _) | (_, Err(e)) => return cant_serve(&log, &e),
+        (Err(e), _) | (_, Err(e)) => return cant_serve(log, &e),
     };
     let attended = async {
         match http {
             None => {
                 let connection = Connection::new(Arc::clone(&server), true);
-                stdio::serve(connection, Arc::clone(&server.clock)).await
+                stdio::serve(connection, Arc::clone(&server.clock), log).await
             }
             Some(http) => http::serve(&server, http).await,
         }
@@ -146,22 +143,21 @@ pub fn run(options: ServeOptions) -> u8 {
 pub fn registry(registry: ToolRegistry, info: ServerInfo, log: fn(&str)) -> u8 {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
-        Err(e) => return cant_serve(&log, &e),
+        Err(e) => return cant_serve(log, &e),
     };
     let connection = RegistryConnection::new(registry, info);
     let clock = Arc::clone(&connection.clock);
-    let attended = stdio::serve(connection, Arc::clone(&clock));
+    let attended = stdio::serve(connection, Arc::clone(&clock), log);
     run_until_end(runtime, attended, server::end(&clock))
 }
 
 fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(MAX_CALLS)
         .build()
 }
 
-fn cant_serve(log: &dyn Fn(&str), error: &io::Error) -> u8 {
+fn cant_serve(log: fn(&str), error: &io::Error) -> u8 {
     log(&format!("nothing can be served: {error}"));
     1
 }

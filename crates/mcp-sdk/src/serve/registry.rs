@@ -1,6 +1,7 @@
 //! Handles the requests of a client to a program that serves its own tools.
 
 use super::{call, content, declare, fault};
+use crate::on_thread;
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::Cancellation;
@@ -91,7 +92,7 @@ impl ServerHandler for RegistryConnection {
         fault::refuse_cursor(request)?;
         let registry = Arc::clone(&self.registry);
         // This may run commands of the registry's sources, and block.
-        let tools = tokio::task::spawn_blocking(move || declare::sorted(registry.iter(), &[]));
+        let tools = on_thread(move || declare::sorted(registry.iter(), &[]));
         let tools = tools
             .await
             .map_err(|e| ErrorData::internal_error(e.to_string(), None))?;

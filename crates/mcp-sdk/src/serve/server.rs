@@ -13,8 +13,13 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 const MAX_PROJECTS: usize = 16;
+
+/// Longer than the clock lets an interrupted call take. If no thread can be started for the clock,
+/// no call is abandoned.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(super) struct Server {
     pub(super) options: ServeOptions,
@@ -157,7 +162,10 @@ impl Server {
 /// ends with this process, and its child processes are killed by their supervisor.
 pub(super) async fn end(clock: &Clock) {
     clock.cancel_all();
-    while !clock.is_idle() {
-        tokio::time::sleep(TICK).await;
-    }
+    let ended = async {
+        while !clock.is_idle() {
+            tokio::time::sleep(TICK).await;
+        }
+    };
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await;
 }

@@ -9,7 +9,7 @@
 //! at an early notification, and lets the first request that stands for itself decide that all
 //! others have to.
 
-use super::{MAX_CALLS, fault, rounds};
+use super::{cant_serve, fault, rounds};
 use crate::lock;
 use gemini_tools_core::json::MAX_BYTES;
 use gemini_tools_process::output::write_stdout;
@@ -24,11 +24,14 @@ use rmcp::{RoleServer, ServerHandler};
 use std::collections::HashSet;
 use std::io::{self, BufRead, Read};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::Builder;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 const QUEUE: usize = 64;
+
+const MAX_CALLS: usize = 256;
 
 const GREETING_FIRST: &str = "The first request must be initialize, with protocolVersion, \
                               capabilities and clientInfo; or each has all of these in its _meta.";
@@ -47,8 +50,11 @@ const GIVING_UP: Duration = Duration::from_millis(250);
 
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) async fn serve(connection: impl ServerHandler, clock: Arc<Clock>) -> u8 {
-    let (stdio, written) = Stdio::start(clock);
+pub(super) async fn serve(connection: impl ServerHandler, clock: Arc<Clock>, log: fn(&str)) -> u8 {
+    let (stdio, written) = match Stdio::start(clock) {
+        Ok(started) => started,
+        Err(e) => return cant_serve(log, &e),
+    };
     let _ = serve_directly(connection, stdio, None).waiting().await;
     // The transport is closed, but its last messages may still be in the queue.
     let _ = timeout(SHUTDOWN_TIMEOUT, written).await;
@@ -78,23 +84,23 @@ struct Stdio {
 }
 
 impl Stdio {
-    fn start(clock: Arc<Clock>) -> (Self, oneshot::Receiver<()>) {
+    fn start(clock: Arc<Clock>) -> io::Result<(Self, oneshot::Receiver<()>)> {
         let (lines, incoming) = mpsc::channel(QUEUE);
         let (outgoing, messages) = mpsc::channel(QUEUE);
         let (done, written) = oneshot::channel();
         let silence = Arc::new(OnceLock::new());
         let of_input = Arc::clone(&silence);
-        std::thread::spawn(move || {
+        Builder::new().spawn(move || {
             if let Some(length) = read(&lines) {
                 let _ = of_input.set(length);
             }
             // Dropped last: the receiver sees the end of the input only after `silence` is set.
             drop(lines);
-        });
-        std::thread::spawn(move || {
+        })?;
+        Builder::new().spawn(move || {
             write(messages);
             let _ = done.send(());
-        });
+        })?;
         let stdio = Self {
             clock,
             incoming,
@@ -108,7 +114,7 @@ impl Stdio {
             refusal: None,
             deadline: None,
         };
-        (stdio, written)
+        Ok((stdio, written))
     }
 
     fn take(&mut self, line: Option<Vec<u8>>) -> Option<RxJsonRpcMessage<RoleServer>> {

@@ -57,7 +57,7 @@ pub(super) fn shake_hands(program: &Program<'_>) -> Result<ServerAnswers, Diagno
 /// dropped, except for the first ones, so that the server can always write.
 fn lines_of(stream: Option<OwnedFd>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = sync_channel(MAX_WAITING_LINES);
-    std::thread::spawn(move || {
+    let _ = std::thread::Builder::new().spawn(move || {
         let mut stream = BufReader::new(File::from(stream?));
         loop {
             let mut line = Vec::new();
