@@ -175,6 +175,10 @@ impl<'a> Reader<'a> {
     /// ignoring it would allow what the user wants to forbid.
     pub(super) fn wrong(&mut self, key: &str, expected: &str, value: &Value) {
         let what = format!("{expected} is expected, not {}", kind_of(value));
+        let name = key.split('[').next().unwrap_or(key);
+        let is_old = self.at(name).is_none_or(Value::is_null);
+        let old = keys::old_name(name).filter(|_| is_old);
+        let written = old.map_or(key.to_owned(), |old| key.replacen(name, old, 1));
         if keys::restricts(key) {
             self.fault(key, what);
         } else {
