@@ -10,7 +10,7 @@ use gemini_tools::custom::{Lint, lint_tools};
 use gemini_tools::diagnostic::{Diagnostic, Origin};
 use gemini_tools::mcp::{ServersToAsk, lint_servers};
 use gemini_tools::process::{read_named, read_stdin};
-use gemini_tools::session::{Project, with_time_limit};
+use gemini_tools::session::{PolicyOptions, Project, with_time_limit};
 use gemini_tools::settings::home;
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::Cancellation;
@@ -72,8 +72,11 @@ pub(crate) fn run(options: &LintOptions) -> u8 {
 }
 
 fn check_tools(root: &Path, asks: ServersToAsk) -> Result<Lint, String> {
-    let Project { home, settings, .. } = Project::open(root);
+    let project = Project::open(root);
+    let of_rules = project.policy(&PolicyOptions::default()).problems;
+    let Project { home, settings, .. } = project;
     let mut lint = lint_tools(&settings, home.as_deref(), root).map_err(|e| e.to_string())?;
+    lint.findings.extend(of_rules);
     let found = lint_servers(&settings, home.as_deref(), root, asks);
     lint.take_servers(found.servers, found.findings, &found.tools);
     Ok(lint)

@@ -36,7 +36,8 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
     let project = Project::open(&std::env::current_dir().unwrap_or_default());
     let policy = project.policy(&PolicyOptions::default());
     let (home, root, settings) = (project.home, project.root, project.settings);
-    if std::io::stderr().is_terminal() {
+    // Who asks for kinds decides about calls, by the same settings, and reports their faults itself.
+    if std::io::stderr().is_terminal() || options.notes && !options.kinds {
         let problems = settings.problems.iter().chain(&policy.problems);
         for problem in problems.chain(&settings.notes) {
             warn(&visible(&problem.text()));

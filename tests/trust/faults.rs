@@ -428,6 +428,40 @@ fn a_variable_that_restricts_and_is_not_understood_stops_every_call() {
 }
 
 #[test]
+fn what_is_wrong_is_said_to_who_calls_a_servers_tool_by_lint_and_in_notes() {
+    let settings = ".gemini/settings.json";
+    let (refused, failed) = (("policy_violation", 3), ("execution_failed", 1));
+    for (file, text, cause, (kind, status)) in [
+        (settings, r#"{"mcpServers": {"a": {}}"#, "line 1", refused),
+        (
+            settings,
+            r#"{"excludeTools": 7}"#,
+            ": excludeTools: a list",
+            refused,
+        ),
+        (".gemini/policies/x.toml", "[[rule]", "x.toml", refused),
+        (
+            settings,
+            r#"{"mcpServers": {"a": {"comand": "x"}}}"#,
+            "no command",
+            failed,
+        ),
+        (settings, r#"{"mcpServers": {"a": 7}}"#, "an object", failed),
+    ] {
+        let ws = Workspace::new().home(file, text);
+        let call = ws.tool("a__x").arguments(&json!({})).unwatched();
+        let message = call.run().error(kind, status);
+        assert!(message.contains(cause), "{message}");
+        let lint = ws.get_tools(&["lint"]).unwatched().run();
+        assert_eq!(lint.status() == 0, status == 1, "{}", lint.shown());
+        lint.must_say(lint.text(), &[cause]);
+        let notes = ws.get_tools(&["--notes"]).unwatched().run();
+        assert!(notes.status() == 0 && notes.json().is_array());
+        notes.must_say(&notes.errors(), &[cause]);
+    }
+}
+
+#[test]
 fn a_path_of_rules_that_is_relative_is_nobodys() {
     let allow = DENY.replace("deny", "allow");
     for key in ["policyPaths", "adminPolicyPaths"] {

@@ -64,7 +64,7 @@ impl Lint {
 }
 
 /// Checks all custom tools of the user and of the project in `root`, an absolute path. Discovery
-/// commands are run for this. Also reports MCP servers that are left out. `home` is the user's home
+/// commands are run for this. Also reports the faults of the settings. `home` is the user's home
 /// directory.
 ///
 /// # Errors
@@ -84,16 +84,15 @@ pub fn lint_tools(
             lint.take(&file, custom.owner_of(&file), discovered);
         }
     }
-    let servers = settings.notes.iter().filter(|note| {
-        let is_servers = matches!(&*note.place.key, "mcpServers" | "mcp.serverCommand");
-        is_servers && note.code == UNTRUSTED
-    });
     let obstacle = settings.trust.obstacle(home);
     let remedy = obstacle.as_deref().unwrap_or("get_tools trust");
     let mut lines = SettingsLines::new(home, root);
-    lint.findings.extend(servers.map(|note| {
-        let mut finding = note.clone();
-        finding.message = format!("{}: {remedy}", note.message);
+    let of_settings = settings.problems.iter().chain(&settings.notes);
+    lint.findings.extend(of_settings.map(|fault| {
+        let mut finding = fault.clone();
+        if fault.code == UNTRUSTED {
+            finding.message = format!("{}: {remedy}", fault.message);
+        }
         lines.place(&mut finding);
         finding
     }));

@@ -372,9 +372,31 @@ impl Session {
         {
             return Ok(tool);
         }
+        if let Some(obstacle) = self.gate.obstacle() {
+            return Err(ToolError::denied(obstacle));
+        }
+        if let Some(fault) = self.fault_of_server(name) {
+            return Err(ToolError::failed(format!(
+                "The tool {name} can't be used. {fault}"
+            )));
+        }
         let others = self.mcp().map(|mcp| mcp.others()).unwrap_or_default();
         let error = self.registry.missing(name, &others);
         Err(custom::explain_missing(&self.tool_env, name, error))
+    }
+
+    /// Returns why the settings' server to which a tool of this name would belong is left out.
+    fn fault_of_server(&self, name: &str) -> Option<String> {
+        let settings = &self.tool_env.settings;
+        let server = name.split_once("__")?.0;
+        let is_its = |note: &&Diagnostic| {
+            let key = note.place.key.strip_prefix("mcpServers.");
+            let rest = key.and_then(|key| key.strip_prefix(server));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let is_used = settings.mcp.servers.contains_key(server);
+        let note = settings.notes.iter().find(is_its).filter(|_| !is_used)?;
+        Some(note.text())
     }
 
     /// Returns the searchable tools of MCP servers. They are listed for each search, since a server
