@@ -52,17 +52,7 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
     if options.form.is_none()
         && let Some(chosen) = chosen.next()
     {
-        let name = chosen.text();
-        options.form = Some(Form::from_name(&name).ok_or_else(|| {
-            usage_error(
-                &options.name,
-                &format!(
-                    "{} is {name:?}; it must be one of {}.",
-                    chosen.name,
-                    Form::NAMES.join(", ")
-                ),
-            )
-        })?);
+        options.form = Form::from_name(chosen.text().trim());
     }
     if options.form.is_none() && options.is_one_call() && is_stdout_terminal() {
         options.form = Some(Form::Text);

@@ -164,17 +164,8 @@ fn what_is_short_or_data_or_can_not_be_kept_is_whole() {
 }
 
 #[test]
-fn a_switch_that_is_neither_on_nor_off_is_an_error() {
+fn a_switch_that_is_on_is_as_none() {
     let ws = Workspace::new();
-    let answer = call(&ws, "true")
-        .env("GEMINI_TOOLS_CONDENSE", "maybe")
-        .run();
-    let message = answer.error("invalid_tool_params", 2);
-    assert!(
-        message
-            .contains("GEMINI_TOOLS_CONDENSE is \"maybe\", which is neither \"on\" nor \"off\"."),
-        "{message}"
-    );
     let on = call(&ws, LOG).env("GEMINI_TOOLS_CONDENSE", "on").run();
     assert!(on.output().contains("lines like this"));
 }

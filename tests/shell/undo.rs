@@ -517,14 +517,3 @@ fn commands_in_the_sandbox_and_calls_within_commands_are_undone() {
         );
     }
 }
-
-#[test]
-fn an_extent_that_is_unknown_is_an_error() {
-    let ws = Workspace::new();
-    let call = command(&ws, "true").env("GEMINI_TOOLS_UNDO_COMMANDS", "some");
-    let error = call.run().error("invalid_tool_params", 2);
-    assert!(
-        error.contains("GEMINI_TOOLS_UNDO_COMMANDS is \"some\""),
-        "{error}"
-    );
-}

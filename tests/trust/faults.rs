@@ -222,7 +222,7 @@ fn no_fault_of_a_file_that_restricts_lets_the_call_run() {
 }
 
 /// Keys that restrict, with the names that they had, and whether they are lists.
-const KEYS: [(&str, bool); 15] = [
+pub(super) const KEYS: [(&str, bool); 15] = [
     ("tools.core", true),
     ("coreTools", true),
     ("tools.exclude", true),
@@ -358,7 +358,7 @@ fn no_restriction_that_stands_twice_is_passed_over() {
 }
 
 #[test]
-fn a_variable_that_restricts_and_is_not_understood_stops_every_call() {
+fn a_variable_that_is_not_understood_stops_every_call_and_is_named() {
     let stops = |name: &str, value: &str, in_file: bool| {
         let mut ws = Workspace::new().file("rel/a.toml", DENY.replace("deny", "allow"));
         if in_file {
@@ -375,6 +375,15 @@ fn a_variable_that_restricts_and_is_not_understood_stops_every_call() {
             message.contains(name) && message.contains(value),
             "{message}"
         );
+        for (report, status) in [("config", 0), ("doctor", 1), ("lint", 1)] {
+            let call = ws.get_tools(&[report]).unwatched();
+            let call = if in_file { call } else { call.env(name, value) };
+            let answer = call.run();
+            assert_eq!(answer.status(), status, "{report}: {}", answer.shown());
+            let expected = format!("It is {value:?}, not ");
+            let words: Vec<&str> = answer.text().split_whitespace().collect();
+            answer.must_say(&words.join(" "), &[name, &expected]);
+        }
         true
     };
     for (name, right, wrong) in [
@@ -398,6 +407,13 @@ fn a_variable_that_restricts_and_is_not_understood_stops_every_call() {
             &["/dev"],
             &["rel", "./rel/a.toml", "/dev:rel"],
         ),
+        ("GEMINI_TOOLS_CONDENSE", &["off", " on "], &["0", "OFF"]),
+        ("GEMINI_CLI_TOOLS_OUTPUT", &["response"], &["foo"]),
+        ("GEMINI_TOOLS_UNDO_COMMANDS", &["off", "all"], &["yes"]),
+        ("GEMINI_TOOLS_TIMEOUT", &["0", "1e2"], &["abc", "-1", "1s"]),
+        ("GEMINI_CLI_TOOLS_SHELL_TIMEOUT", &["9999"], &["inf"]),
+        ("GEMINI_TOOLS_SHELL_IDLE_TIMEOUT", &["0.5"], &["1,5"]),
+        ("GEMINI_TOOLS_MCP", &["yes"], &[]),
     ] {
         for in_file in [false, true] {
             for value in right {
@@ -413,6 +429,16 @@ fn a_variable_that_restricts_and_is_not_understood_stops_every_call() {
             stops(name, "rel", false) && !stops(name, "/none/at/all", false),
             "{name}"
         );
+    }
+    let call = Workspace::new();
+    for (name, stops) in [
+        ("GEMINI_TOOLS_SANBOX", true),
+        ("GEMINI_TOOLS_SERVE_TOKEN", false),
+    ] {
+        let call = call.tool("glob").arguments(&json!({"pattern": "*"}));
+        let answer = call.env(name, "read-only").run();
+        assert_eq!(answer.status() == 3, stops, "{}", answer.shown());
+        assert_eq!(answer.text().contains("GEMINI_TOOLS_SANDBOX"), stops);
     }
     // Only the blanks around it may be too many.
     let planned = Workspace::new().file("x", "");

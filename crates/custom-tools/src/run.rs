@@ -100,7 +100,7 @@ impl Program {
         let name = || vec![program.to_string_lossy().into_owned()];
         let words = self.words.iter().map(|word| word.to_string_lossy());
         let line = words.collect::<Vec<_>>().join(" ");
-        let changes = changes(&self.tool_env, &self.tool, &line, name)?;
+        let changes = changes(&self.tool_env, &self.tool, &line, name);
         let mut environment = self.environment.clone();
         environment.push((RUNNING.into(), self.running_below()?));
         let command = ProgramCommand {

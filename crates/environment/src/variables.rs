@@ -18,9 +18,11 @@ mod host;
 
 pub use file::parse;
 
+use gemini_tools_core::answer::Form;
 use gemini_tools_core::client_host::QWEN_CODE;
 use gemini_tools_core::diagnostic::Diagnostic;
-use gemini_tools_core::tool::{ApprovalMode, SandboxMode, ToolError};
+use gemini_tools_core::registry::nearest;
+use gemini_tools_core::tool::{ApprovalMode, SandboxMode};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -75,26 +77,7 @@ impl Variable {
         self.value.to_string_lossy().into_owned()
     }
 
-    /// Parses the value without surrounding blanks.
-    ///
-    /// # Errors
-    ///
-    /// Returns `invalid_tool_params` if `parse` returns `None`. `fault` completes the sentence "…
-    /// is VALUE, which is", and `hint` is the advice that follows it.
-    pub fn parsed<T>(
-        &self,
-        parse: impl Fn(&str) -> Option<T>,
-        fault: &str,
-        hint: impl Into<String>,
-    ) -> Result<T, ToolError> {
-        let text = self.text();
-        parse(text.trim()).ok_or_else(|| {
-            let message = format!("{} is {text:?}, which is {fault}.", self.name);
-            ToolError::invalid(message).with_hint(hint)
-        })
-    }
-
-    /// Returns what the value of a variable that restricts calls must be, if it is something else.
+    /// Returns what the value must be, if it is something else.
     fn misses(&self) -> Option<String> {
         let text = self.text();
         let is_one_of = |names: &[&str]| {
@@ -103,11 +86,18 @@ impl Variable {
         };
         let (is_right, expected) = match self.name.rsplit("TOOLS_").next() {
             Some("APPROVAL_MODE") => is_one_of(&ApprovalMode::NAMES),
+            Some("CONDENSE") => is_one_of(&["on", "off"]),
+            Some("OUTPUT") => is_one_of(&Form::NAMES),
             Some("SANDBOX") => is_one_of(&SandboxMode::NAMES),
-            _ => {
+            Some("UNDO_COMMANDS") => is_one_of(&["on", "off", "all"]),
+            Some("SHELL_IDLE_TIMEOUT" | "SHELL_TIMEOUT" | "TIMEOUT") => {
+                (seconds(&text).is_some(), "a number of seconds".to_owned())
+            }
+            Some("POLICY") => {
                 let are_absolute = paths(&self.value).iter().all(|path| path.is_absolute());
                 (are_absolute, "a list of absolute paths".to_owned())
             }
+            _ => return None,
         };
         (!is_right).then_some(expected)
     }
@@ -209,8 +199,8 @@ const PLACES: [&str; 4] = [
     "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
 ];
 
-/// Returns what is wrong with the variables that restrict, and with what they are read from. A
-/// restriction may be lost by any of it, so no call may run then.
+/// Returns what is wrong with the variables, and with what they are read from. A restriction may be
+/// lost by any of it, so no call may run then.
 pub fn faults() -> Vec<Diagnostic> {
     let fault = |name: &str, value: &OsStr, expected: &str| {
         let message = format!("It is {:?}, not {expected}.", value.display());
@@ -225,7 +215,8 @@ pub fn faults() -> Vec<Diagnostic> {
             faults.push(fault(name, &value, "an absolute path"));
         }
     }
-    for found in RESTRICTING.into_iter().flat_map(values) {
+    faults.extend(std::env::vars().filter_map(|(name, _)| misspelt(&name)));
+    for found in NAMES.into_iter().flat_map(values) {
         if let Some(expected) = found.misses() {
             let fault = fault(&found.name, &found.value, &expected);
             faults.push(match &found.file {
@@ -235,6 +226,19 @@ pub fn faults() -> Vec<Diagnostic> {
         }
     }
     faults
+}
+
+fn misspelt(name: &str) -> Option<Diagnostic> {
+    let own = |known: &'static str| (&known[PREFIX.len()..], known);
+    let rest = name.strip_prefix(PREFIX);
+    let rest = rest.or_else(|| name.strip_prefix(HOST_PREFIX))?;
+    let meant = nearest(rest, RESTRICTING.into_iter().map(own));
+    let meant = meant
+        .first()
+        .filter(|_| NAMES.iter().all(|known| own(known).0 != rest))?;
+    let what = format!("There is no such variable; is {meant} meant?");
+    let fault = Diagnostic::error("variable-name", "", name, what);
+    Some(fault.advise(MAY_RESTRICT, "Correct it, or unset it."))
 }
 
 /// Returns true if a path, or a directory above, is a link that leads nowhere. Of what should be
@@ -271,39 +275,14 @@ fn home_variable() -> Option<&'static str> {
 
 /// Returns the number of seconds in a variable. If both of its names are set, the smaller number
 /// counts; but zero, by which a user takes back a limit, counts only if no other number is set.
-/// Returns `None` if the variable is not set, or empty.
-///
-/// # Errors
-///
-/// Returns `invalid_tool_params` if the value is not a number of seconds.
-pub fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
-    let parse = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
-    let hint = "Unset it, or give a number such as 300.";
-    let mut strictest = None;
-    for found in values(variable) {
-        let limit = found.parsed(parse, "not a number of seconds", hint)?;
-        let length = |limit: &Duration| (limit.is_zero(), *limit);
-        strictest = strictest.into_iter().chain([limit]).min_by_key(length);
-    }
-    Ok(strictest)
+pub fn seconds_of(variable: &str) -> Option<Duration> {
+    let limits = values(variable);
+    let limits = limits.iter().filter_map(|found| seconds(&found.text()));
+    limits.min_by_key(|limit| (limit.is_zero(), *limit))
 }
 
-/// Returns the state of a variable that switches something `on` or `off`. Returns `None` if it is
-/// not set, or empty.
-///
-/// # Errors
-///
-/// Returns `invalid_tool_params` if the value is neither.
-pub fn switch_of(variable: &str) -> Result<Option<bool>, ToolError> {
-    let parse = |text: &str| match text {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    };
-    let hint = "Unset it, or set it to one of them.";
-    let found = values(variable).into_iter().next();
-    let state = found.map(|found| found.parsed(parse, "neither \"on\" nor \"off\"", hint));
-    state.transpose()
+fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
 }
 
 #[cfg(test)]

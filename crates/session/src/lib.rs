@@ -103,9 +103,7 @@ pub fn call_time() -> Duration {
 }
 
 fn chosen_time() -> Option<Duration> {
-    // A value that is not a number is refused when a session is opened.
-    let chosen = seconds_of(TIMEOUT).ok().flatten();
-    chosen.filter(|limit| !limit.is_zero())
+    seconds_of(TIMEOUT).filter(|limit| !limit.is_zero())
 }
 
 /// Returns the directories in `GEMINI_TOOLS_ROOTS`; if `GEMINI_CLI_TOOLS_ROOTS`, the second name of
@@ -137,8 +135,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Returns `execution_failed` if `root` can't be opened, `invalid_tool_params` if
-    /// `GEMINI_TOOLS_TIMEOUT` is not a number of seconds.
+    /// Returns `execution_failed` if `root` can't be opened.
     pub fn open(root: &Path, more: &[PathBuf], rules: &PolicyOptions) -> Result<Self, ToolError> {
         Self::of_project(Project::open(root), more, rules)
     }
@@ -174,7 +171,6 @@ impl Session {
         more: &[PathBuf],
         rules: &PolicyOptions,
     ) -> Result<Self, ToolError> {
-        seconds_of(TIMEOUT)?;
         let mut roots = more.to_vec();
         roots.extend(project.settings.include_directories.iter().cloned());
         roots.extend(roots_from_env());

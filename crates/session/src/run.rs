@@ -4,7 +4,7 @@
 use crate::{CallOptions, Session};
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::tool::{Context, ToolError, ToolResult, catch};
-use gemini_tools_environment::variables::switch_of;
+use gemini_tools_environment::variables::{self, Variable};
 use gemini_tools_workspace::seen::UnseenChanges;
 use serde_json::Value;
 
@@ -32,14 +32,14 @@ impl Session {
         cx: &mut Context,
     ) -> Answer<'a> {
         cx.view.call_id = options.id.map(str::to_owned);
-        let prepared = self.prepare(options.reader, cx);
+        self.prepare(options.reader, cx);
         let seen = self.tool_env.workspace.seen();
         // Files count as seen only if a model reads the answer and the call is really made.
         let remembers = !options.is_explained && !matches!(options.reader, Reader::Person);
         cx.view.remembers = remembers && seen.reaction() != UnseenChanges::Off;
         let mut notes = Vec::new();
         let call = || self.call(name, args, options, cx, &mut notes);
-        let outcome = prepared.and_then(|()| catch(name, call));
+        let outcome = catch(name, call);
         if let Some(tell) = options.tell {
             self.tell_notes(tell);
         }
@@ -56,14 +56,15 @@ impl Session {
         answer
     }
 
-    fn prepare(&self, reader: Reader, cx: &mut Context) -> Result<(), ToolError> {
+    fn prepare(&self, reader: Reader, cx: &mut Context) {
         cx.view.limit_chars = match reader {
-            Reader::Person => return Ok(()),
+            Reader::Person => return,
             Reader::Host(limit) => limit,
             Reader::Model => self.tool_env.settings.limit_chars(),
         };
-        cx.view.condenses = switch_of("GEMINI_TOOLS_CONDENSE")?.unwrap_or(true);
-        Ok(())
+        let chosen = variables::values("GEMINI_TOOLS_CONDENSE");
+        let chosen = chosen.first().map(Variable::text);
+        cx.view.condenses = chosen.is_none_or(|chosen| chosen.trim() != "off");
     }
 }
 

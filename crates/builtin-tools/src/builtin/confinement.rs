@@ -20,33 +20,26 @@ const MAX_LINE_CHARS: usize = 200;
 
 /// Returns the watch that records the file changes of the command `line` for undo; `None` if it is
 /// not wanted or not possible. `programs` returns the names of the programs that the command runs.
-///
-/// # Errors
-///
-/// Returns `invalid_tool_params` if `GEMINI_TOOLS_UNDO_COMMANDS` has an unknown value.
 pub fn changes(
     tool_env: &ToolEnv,
     tool: &str,
     line: &str,
     programs: impl FnOnce() -> Vec<String>,
-) -> Result<Option<ChangeWatch>, ToolError> {
+) -> Option<ChangeWatch> {
     let chosen = gemini_tools_environment::variables::values("GEMINI_TOOLS_UNDO_COMMANDS");
     let wanted = match chosen.first() {
         None => tool_env.settings.undo.commands,
-        Some(found) => {
-            let hint = format!("Unset it, or set {}.", UndoCommands::NAMES.join(", "));
-            Some(found.parsed(UndoCommands::from_name, "unknown", hint)?)
-        }
+        Some(found) => UndoCommands::from_name(found.text().trim()),
     };
     let takes_ignored = match wanted {
-        None | Some(UndoCommands::Off) => return Ok(None),
+        None | Some(UndoCommands::Off) => return None,
         Some(wanted) => wanted == UndoCommands::All,
     };
     let name = |program: &String| Path::new(program).file_name().map(ToOwned::to_owned);
     let gains = |program: &String| name(program).is_some_and(|n| GAINING.iter().any(|g| n == *g));
     let line = excerpt(line.trim(), MAX_LINE_CHARS);
-    let changes = CommandChanges::new(&tool_env.workspace, tool, &line, takes_ignored);
-    Ok(changes.and_then(|changes| ChangeWatch::new(changes, !programs().iter().any(gains))))
+    let changes = CommandChanges::new(&tool_env.workspace, tool, &line, takes_ignored)?;
+    ChangeWatch::new(changes, !programs().iter().any(gains))
 }
 
 /// Returns a clause that says why changes of a command can't be undone; `None` if all of them can

@@ -128,13 +128,11 @@ pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolErro
     };
     let is_background = params.is_background.unwrap_or(false);
     let settings = &tool_env.settings;
-    let idle = match seconds_of("GEMINI_TOOLS_SHELL_IDLE_TIMEOUT")? {
-        Some(idle) => Some(idle),
-        None => settings.shell_idle_secs.map(Duration::from_secs),
-    };
+    let idle = seconds_of("GEMINI_TOOLS_SHELL_IDLE_TIMEOUT");
+    let idle = idle.or_else(|| settings.shell_idle_secs.map(Duration::from_secs));
     let wall = match params.timeout {
         Some(secs) => Duration::try_from_secs_f64(secs).unwrap_or(MAX_TIMEOUT),
-        None => seconds_of("GEMINI_TOOLS_SHELL_TIMEOUT")?
+        None => seconds_of("GEMINI_TOOLS_SHELL_TIMEOUT")
             .filter(|limit| !limit.is_zero())
             .unwrap_or(DEFAULT_TIMEOUT),
     };
@@ -210,7 +208,7 @@ impl ToolInvocation for Call {
             .open_dir(&self.place)
             .map_err(|e| workspace.with_nearest(e, &self.place))?;
         let programs = || analyse(&self.command).root_commands();
-        let changes = changes(&self.tool_env, TOOL.name, &self.command, programs)?;
+        let changes = changes(&self.tool_env, TOOL.name, &self.command, programs);
         let command = ShellCommand {
             line: &self.line,
             directory: directory.as_fd(),
