@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Call, Workspace, executable, set_mode};
+use super::faults::KEYS;
+use crate::harness::random::{Random, seeds};
+use crate::harness::{Answer, Call, Workspace, executable, set_mode, trials};
 
 const USER: &str = ".gemini/settings.json";
 const PROJECT: &str = ".gemini/settings.json";
@@ -268,4 +270,68 @@ fn config_and_trust_take_no_options_of_the_list_and_the_list_keeps_its_own() {
         assert_eq!(answer.status(), 0);
         answer.must_say(answer.text(), &["Usage"]);
     }
+}
+
+fn nested(all: &mut Value, key: &str, value: Value) {
+    let mut place = all;
+    for part in key.split('.') {
+        place = &mut place[part];
+    }
+    *place = value;
+}
+
+fn misspelt(settings: &Value) -> Vec<String> {
+    let ws = Workspace::new().home(".gemini/settings.json", settings.to_string());
+    let config = config(ws.get_tools(&[]));
+    let is_meant = |one: &&Value| {
+        one["why"]
+            .as_str()
+            .is_some_and(|why| why.ends_with("meant?"))
+    };
+    let left_out = config["leftOut"].as_array().expect("a list").iter();
+    let keys = left_out
+        .filter(is_meant)
+        .map(|one| one["key"].as_str().expect("a key").to_owned());
+    keys.collect()
+}
+
+#[test]
+fn a_slip_in_the_name_of_a_restriction_is_named_and_no_right_name_is() {
+    let theirs = include_str!("gemini-cli-keys.txt").lines();
+    let theirs: Vec<&str> = theirs.filter(|key| !key.starts_with('#')).collect();
+    let mut all = json!({});
+    for key in theirs
+        .iter()
+        .chain(&["mcpServers.a.oauth", "mcpServers.a.trust"])
+    {
+        nested(&mut all, key, Value::Null);
+    }
+    assert_eq!(misspelt(&all), [""; 0]);
+    for seed in seeds("slips", 80 * trials()) {
+        let random = &mut Random::new(seed);
+        let (key, is_list) = random.of(&KEYS);
+        let mut slip = key.to_owned();
+        let at = random.below(key.len());
+        let letter = &key[at..=at];
+        match random.below(6) {
+            0 => drop(slip.remove(at)),
+            1 => slip.insert(at, 'x'),
+            2 => slip.replace_range(at..=at, "y"),
+            3 => slip.replace_range(at..=at, &letter.to_uppercase()),
+            4 => slip = slip.rsplit('.').next().unwrap_or_default().to_owned(),
+            _ => slip = slip.to_uppercase(),
+        }
+        if KEYS.iter().any(|(known, _)| *known == slip) || theirs.contains(&&*slip) {
+            continue;
+        }
+        let mut settings = json!({});
+        let value = if is_list { json!(["x"]) } else { json!(true) };
+        nested(&mut settings, &slip, value);
+        assert!(
+            misspelt(&settings).contains(&slip),
+            "seed {seed}: {settings}"
+        );
+    }
+    let server = json!({"mcpServers": {"a": {"command": "x", "includeTool": ["y"]}}});
+    assert_eq!(misspelt(&server), ["mcpServers.a.includeTool"]);
 }

@@ -146,6 +146,8 @@ impl Reader<'_> {
             source: self.scope,
             ..McpServer::default()
         };
+        let lists = ["includeTools", "excludeTools"].map(|list| format!("{key}.{list}"));
+        let lists = lists.each_ref().map(String::as_str);
         let mut transport = None;
         for (name, value) in map.iter().filter(|(_, value)| !value.is_null()) {
             let at = format!("{key}.{name}");
@@ -181,7 +183,7 @@ impl Reader<'_> {
                     Some(trust) => server.trust = trust,
                     None => self.wrong(&at, "true or false", value),
                 },
-                _ => {}
+                _ => self.note_misspelt(&at, &lists),
             }
         }
         if transport.as_deref() == Some("http") && server.http_url.is_none() {

@@ -180,9 +180,9 @@ impl<'a> Reader<'a> {
         let old = keys::old_name(name).filter(|_| is_old);
         let written = old.map_or(key.to_owned(), |old| key.replacen(name, old, 1));
         if keys::restricts(key) {
-            self.fault(key, what);
+            self.fault(&written, what);
         } else {
-            self.leave_out("settings-value", key, &what);
+            self.leave_out("settings-value", &written, &what);
         }
     }
 
@@ -233,25 +233,26 @@ impl<'a> Reader<'a> {
         let names = |key: &Key| key.old.into_iter().chain([key.name]);
         let known: BTreeSet<&str> = keys::ALL.iter().flat_map(names).collect();
         let restricting = keys::ALL.iter().filter(|key| keys::restricts(key.name));
-        for name in restricting.flat_map(names) {
-            let (parent, last) = name.rsplit_once('.').unwrap_or(("", name));
-            let parent_value = if parent.is_empty() {
-                Some(self.file)
-            } else {
-                self.at(parent)
-            };
-            for other in parent_value
-                .and_then(Value::as_object)
-                .into_iter()
-                .flatten()
-            {
-                let written = format!("{}{}", &name[..name.len() - last.len()], other.0);
-                let steps = strsim::osa_distance(&other.0.to_lowercase(), &last.to_lowercase());
-                if steps <= (last.len() / 4).clamp(1, 2) && !known.contains(&*written) {
-                    let what = format!("left out, there is no such setting; is {name:?} meant?");
-                    self.leave_out("settings-name", &written, &what);
-                }
+        let restricting: Vec<&str> = restricting.flat_map(names).collect();
+        for written in paths_in(self.file, "", 3) {
+            if !known.contains(&*written) {
+                self.note_misspelt(&written, &restricting);
             }
+        }
+    }
+
+    /// Notes that a name is unknown, if it is one of `names` but for a slip, or without its section.
+    pub(super) fn note_misspelt(&mut self, written: &str, names: &[&str]) {
+        let is_meant = |name: &&&str| {
+            let last = name.rsplit('.').next().unwrap_or(name);
+            let most = (last.len() / 4).clamp(1, 2);
+            let steps = || strsim::osa_distance(&written.to_lowercase(), &name.to_lowercase());
+            written.eq_ignore_ascii_case(last)
+                || written.len().abs_diff(name.len()) <= most && steps() <= most
+        };
+        if let Some(name) = names.iter().find(is_meant) {
+            let what = format!("left out, there is no such setting; is {name:?} meant?");
+            self.leave_out("settings-name", written, &what);
         }
     }
 
@@ -349,6 +350,17 @@ impl<'a> Reader<'a> {
         }
         table
     }
+}
+
+/// Returns the dotted names of what is in an object, down to so many levels.
+fn paths_in(value: &Value, within: &str, levels: usize) -> Vec<String> {
+    let inside = value.as_object().filter(|_| levels > 0);
+    let paths = inside.into_iter().flatten().flat_map(|(name, value)| {
+        let path = format!("{within}{name}");
+        let more = paths_in(value, &format!("{path}."), levels - 1);
+        std::iter::once(path).chain(more)
+    });
+    paths.collect()
 }
 
 fn kind_of(value: &Value) -> &'static str {
