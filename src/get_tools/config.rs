@@ -251,7 +251,7 @@ impl Report {
             let (key, value) = (visible(&one.key), visible(&value));
             text.push_str(&format!("  {key} = {value}\n      {}\n", from.join(", ")));
         }
-        if self.in_force.is_empty() {
+        if self.in_force.is_empty() && self.variables.is_empty() {
             text.push_str("  nothing but the defaults\n");
         }
         text.push_str(&self.variables_text());

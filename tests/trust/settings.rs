@@ -335,3 +335,16 @@ fn a_slip_in_the_name_of_a_restriction_is_named_and_no_right_name_is() {
     let server = json!({"mcpServers": {"a": {"command": "x", "includeTool": ["y"]}}});
     assert_eq!(misspelt(&server), ["mcpServers.a.includeTool"]);
 }
+
+#[test]
+fn a_variable_is_something_else_than_the_defaults() {
+    let ws = Workspace::new();
+    let nothing = "nothing but the defaults";
+    let shown = ws.get_tools(&["config"]).run();
+    shown.must_say(shown.text(), &[nothing]);
+    let shown = ws
+        .get_tools(&["config"])
+        .env("GEMINI_TOOLS_MODEL", "m")
+        .run();
+    assert!(!shown.text().contains(nothing), "{}", shown.shown());
+}
