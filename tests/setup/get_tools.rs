@@ -378,6 +378,11 @@ fn odd_surroundings_are_told_as_what_they_are() {
     let gone = "mkdir gone; cd gone; rmdir ../gone; exec \"$@\"";
     let answer = ws.call_tool(&["glob", "*", "-t"]).in_bash(gone).run();
     answer.must_say(&answer.errors(), &["The current directory can't be opened"]);
+    let serve = ws
+        .program(&executable("serve_tools"), &[])
+        .in_bash(gone)
+        .run();
+    serve.must_say(&serve.errors(), &["The current directory is gone"]);
     let answer = ws.call_tool(&["--policy", "", "glob", "*", "-t"]).run();
     assert_eq!(answer.status(), 2);
     answer.must_say(&answer.errors(), &["--policy", "none was supplied"]);

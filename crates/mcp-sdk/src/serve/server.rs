@@ -64,7 +64,10 @@ impl Server {
             roots.push(std::path::absolute(root).map_err(fail)?);
         }
         if roots.is_empty() {
-            roots.push(std::env::current_dir()?);
+            let gone = |e: io::Error| {
+                io::Error::new(e.kind(), format!("The current directory is gone: {e}"))
+            };
+            roots.push(std::env::current_dir().map_err(gone)?);
         }
         Ok(Self {
             options,
