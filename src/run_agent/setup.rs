@@ -351,7 +351,7 @@ impl<'a> Setup<'a> {
     pub(crate) fn client(&self) -> Result<GeminiClient, SessionError> {
         GeminiClient::from_environment(self.project.home.as_deref())
             .and_then(|client| client.ok_or_else(ApiError::no_credential))
-            .map_err(|e| SessionError::failed(e.to_string()))
+            .map_err(|e| bad_input(e.to_string()))
     }
 
     pub(crate) fn places(&self) -> ScriptPlaces {

@@ -331,7 +331,7 @@ fn options_that_don_t_go_together_are_refused_and_nothing_is_overwritten() {
     assert_eq!(recording(&ws), text);
     // Without a credential, the recording that is there stays.
     let answer = alone(&ws, &["--record", "run.yaml", "Go"]).run();
-    ended(&answer, 1, &["no credential"]);
+    ended(&answer, 42, &["no credential"]);
     assert_eq!(recording(&ws), text);
 }
 

@@ -539,7 +539,7 @@ fn the_time_limit_ends_the_session() {
 fn without_a_credential_it_says_which_variable_to_set() {
     let ws = Workspace::new();
     let answer = ws.program(&executable("run_agent"), &["Play"]).run();
-    ended(&answer, 1, &["GEMINI_API_KEY"]);
+    ended(&answer, 42, &["GEMINI_API_KEY"]);
 }
 
 #[test]
