@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -779,6 +779,25 @@ fn the_end_of_the_input_and_signals_end_everything() {
     server.hang_up();
     assert_eq!(server.status(), Some(0));
     server.wait_until_gone("sleep 30.75");
+    // A question that is open can't be answered any more, either.
+    let mut server = Server::greeted(
+        &ws,
+        &["--approval-mode", "default"],
+        &json!({"elicitation": {}}),
+    );
+    server.request(
+        "tools/call",
+        &json!({"name": "write_file", "arguments": {"file_path": "a", "content": "x"}}),
+    );
+    server.told("elicitation/create");
+    let hung_up = Instant::now();
+    server.hang_up();
+    assert_eq!(server.status(), Some(0));
+    assert!(
+        hung_up.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        hung_up.elapsed()
+    );
     for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let mut server = greeted(&ws);
         server.request("tools/call", &call);

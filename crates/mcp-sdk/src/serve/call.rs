@@ -8,7 +8,7 @@ use crate::{lock, on_thread};
 use gemini_tools_core::client_host::{AnswerLimit, ClientHost, SizeUnit};
 use gemini_tools_core::tail_call::TailCalls;
 use gemini_tools_core::tool::SandboxMode;
-use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate, ToolError};
+use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate, TICK, ToolError};
 use gemini_tools_policy::approval::ApprovalPrompt;
 use gemini_tools_session::{CallOptions, Clock, Reader, SharedPrompt, with_time_limit};
 use rmcp::model::{
@@ -299,9 +299,18 @@ impl RunningCall<'_> {
         let reply = tokio::select! {
             reply = ask::ask(&self.context.peer, request) => reply,
             () = self.context.ct.cancelled() => None,
+            () = interrupted(&self.cancel) => None,
         };
         // Sending fails if the call has ended meanwhile.
         let _ = answer.send(reply);
+    }
+}
+
+/// Waits until the call must end, whatever the reason: the client has gone, say, and answers no
+/// question any more.
+async fn interrupted(cancel: &Cancellation) {
+    while cancel.interruption().is_none() {
+        tokio::time::sleep(TICK).await;
     }
 }
 
