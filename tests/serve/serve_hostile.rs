@@ -229,7 +229,20 @@ fn in_a_session_over_http_an_id_is_not_taken_twice_either() {
     assert!(text(&answer["result"]).contains("of another"), "{answer}");
     let answer = first.message();
     assert!(text(&answer["result"]).contains("first"), "{answer}");
-    let again = session.send(&call("echo again")).message();
+    // Nor while a call goes on whose connection has broken, or one ends that was cancelled.
+    drop(session.send(&call("trap '' TERM; sleep 2.25; echo first")));
+    server.wait_for_process("sleep 2.25");
+    let again = call("echo again");
+    let is_refused = || post(to, &session.headers(), &again.to_string()).status == 400;
+    assert!(is_refused());
+    session.tell(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": {"requestId": 7}}),
+    );
+    assert!(is_refused());
+    server.wait_until_gone("sleep 2.25");
+    while is_refused() {}
+    let again = session.send(&again).message();
     assert!(text(&again["result"]).contains("again"), "{again}");
 }
 

@@ -7,7 +7,7 @@
 use super::connection::Connection;
 use super::fault;
 use super::server::Server;
-use crate::{lock, message};
+use crate::message;
 use gemini_tools_core::json::MAX_BYTES;
 use gemini_tools_core::text::hex;
 use gemini_tools_process::command::SERVE_TOKEN;
@@ -27,13 +27,12 @@ use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sessions::Sessions;
 use sha2::{Digest, Sha256};
-use std::collections::HashSet;
 use std::convert::Infallible;
 use std::env::VarError;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
@@ -65,36 +64,11 @@ const IDLE_LIMIT: Duration = Duration::from_secs(30 * 60);
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Connection, Sessions>;
 
-type RequestKey = (HeaderValue, RequestId);
-
-/// The SDK, with the requests that it has not answered yet. A request with the id of one of these
-/// is refused, because the SDK would send it the answer to the other.
+/// The SDK, and the sessions that it serves.
 #[derive(Clone)]
 struct Front {
     service: Service,
     sessions: Arc<Sessions>,
-    pending: Arc<Mutex<HashSet<RequestKey>>>,
-}
-
-struct Pending {
-    front: Front,
-    key: RequestKey,
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        lock(&self.front.pending).remove(&self.key);
-    }
-}
-
-impl Front {
-    fn begin(&self, key: RequestKey) -> Result<Pending, ErrorData> {
-        if !lock(&self.pending).insert(key.clone()) {
-            return Err(fault::id_in_use(&key.1));
-        }
-        let front = self.clone();
-        Ok(Pending { front, key })
-    }
 }
 
 /// The address to listen on, and which clients may connect.
@@ -216,7 +190,6 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
     let front = Front {
         service: service(server, Arc::clone(&sessions)),
         sessions,
-        pending: Arc::default(),
     };
     let http = Arc::new(http);
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -296,15 +269,16 @@ async fn pass_on(request: Request<Incoming>, front: &Front) -> Answer {
     let is_end = head.method == Method::DELETE;
     let kind = head.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     let is_json = kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with(JSON.as_bytes()));
-    let id = message::request_id(&body);
-    let key = head.headers.get(SESSION).cloned().zip(id);
-    let pending = match key.map(|key| front.begin(key)).transpose() {
-        Ok(pending) => pending,
-        Err(error) => return unreadable(error, None),
-    };
+    let session = only(&head.headers, HeaderName::from_static(SESSION));
+    if let Some(session) = session
+        && let Some(id) = message::request_id(&body)
+        && front.sessions.is_in_use(session, &id)
+    {
+        return unreadable(fault::id_in_use(&id), None);
+    }
     // The SDK would answer with an empty stream, from which a client learns nothing.
     if head.method == Method::GET
-        && let Some(session) = only(&head.headers, HeaderName::from_static(SESSION))
+        && let Some(session) = session
         && let Some(last) = only(&head.headers, HeaderName::from_static("last-event-id"))
         && front.sessions.has_lost(session, last).await
     {
@@ -328,13 +302,7 @@ async fn pass_on(request: Request<Incoming>, front: &Front) -> Answer {
         },
         _ => {}
     }
-    answer.map(|body| {
-        let keep = move |frame| {
-            let _until_the_end = &pending;
-            frame
-        };
-        body.map_frame(keep).boxed()
-    })
+    answer
 }
 
 fn unreadable(error: ErrorData, id: Option<RequestId>) -> Answer {

@@ -9,15 +9,17 @@
 use crate::lock;
 use futures_util::{Stream, StreamExt, stream};
 use gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::streamable_http_server::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::{
-    LocalSessionManager, LocalSessionManagerError,
+    LocalSessionManager, LocalSessionManagerError, SessionError,
 };
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -37,6 +39,10 @@ pub(super) struct Sessions {
 
 struct Kept {
     session: SessionId,
+    request: Option<RequestId>,
+    /// Alive until the request's handler has ended, and its stream too. A cancelled request's
+    /// stream ends first, and one that has lost its connection goes on.
+    open: Weak<()>,
     number: u64,
     events: watch::Sender<Events>,
 }
@@ -50,6 +56,10 @@ struct Events {
 }
 
 impl Kept {
+    fn is_open(&self) -> bool {
+        self.open.strong_count() > 0
+    }
+
     fn push(&self, mut event: ServerSseMessage) {
         let text = event.message.as_deref().map(serde_json::to_vec);
         let length = text.map_or(0, |text| text.map_or(0, |text| text.len()));
@@ -109,6 +119,12 @@ impl Sessions {
             && matches!(self.has_session(&session).await, Ok(true))
     }
 
+    /// Returns true if a request with this id is not answered yet. The SDK would send the answer to
+    /// it to another request with the id.
+    pub(super) fn is_in_use(&self, session: &str, id: &RequestId) -> bool {
+        is_in_use(&lock(&self.kept), session, Some(id))
+    }
+
     fn find(&self, session: &SessionId, last_event: &str) -> Option<(Arc<Kept>, u64)> {
         let (index, number) = last_event.split_once('/')?;
         let (index, number) = (index.parse::<u64>().ok()?, number.parse::<u64>().ok()?);
@@ -119,10 +135,15 @@ impl Sessions {
     }
 }
 
+fn is_in_use(kept: &VecDeque<Arc<Kept>>, session: &str, id: Option<&RequestId>) -> bool {
+    let is_it = |kept: &Arc<Kept>| *kept.session == *session && kept.request.as_ref() == id;
+    kept.iter().any(|kept| is_it(kept) && kept.is_open())
+}
+
 /// Forgets the oldest streams that have ended, until the others are few and small enough.
 fn tidy(kept: &Mutex<VecDeque<Arc<Kept>>>) {
     let mut kept = lock(kept);
-    let has_ended = |kept: &Arc<Kept>| kept.events.borrow().has_ended;
+    let has_ended = |kept: &Arc<Kept>| !kept.is_open();
     let size = |kept: &Arc<Kept>| kept.events.borrow().bytes;
     while kept.len() > MAX_STREAMS || kept.iter().map(size).sum::<usize>() > MAX_WITH_MEDIA_BYTES {
         let Some(oldest) = kept.iter().position(has_ended) else {
@@ -161,22 +182,37 @@ impl SessionManager for Sessions {
     async fn create_stream(
         &self,
         id: &SessionId,
-        message: ClientJsonRpcMessage,
+        mut message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let mut events = Box::pin(self.inner.create_stream(id, message).await?);
+        let open = Arc::new(());
+        let mut request = None;
+        if let JsonRpcMessage::Request(sent) = &mut message {
+            sent.request.extensions_mut().insert(Arc::clone(&open));
+            request = Some(sent.id.clone());
+        }
         let stream = Arc::new(Kept {
             session: Arc::clone(id),
+            request,
+            open: Arc::downgrade(&open),
             number: self.next.fetch_add(1, Ordering::Relaxed),
             events: watch::Sender::default(),
         });
         let read = stream.read(0);
         let kept = Arc::clone(&self.kept);
-        lock(&kept).push_back(Arc::clone(&stream));
+        {
+            let mut kept = lock(&kept);
+            if is_in_use(&kept, id, stream.request.as_ref()) {
+                return Err(SessionError::DuplicatedRequestId(stream.number).into());
+            }
+            kept.push_back(Arc::clone(&stream));
+        }
+        let mut events = Box::pin(self.inner.create_stream(id, message).await?);
         tokio::spawn(async move {
             while let Some(event) = events.next().await {
                 stream.push(event);
             }
             stream.events.send_modify(|events| events.has_ended = true);
+            drop(open);
             tidy(&kept);
         });
         Ok(read)
