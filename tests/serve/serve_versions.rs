@@ -516,6 +516,13 @@ fn a_session_ends_when_its_client_says_so() {
     let session = Session::begin(to, "2025-11-25", &json!({}));
     let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}).to_string();
     assert_eq!(post(to, &session.headers(), &ping).status, 200);
+    let line = "sleep 2.5; touch effect";
+    let call = call(
+        4,
+        &json!({"name": "run_shell_command", "arguments": {"command": line}}),
+    );
+    let _running = session.send(&call);
+    server.wait_for_process("sleep 2.5");
     let deleted = request("DELETE", to, &session.headers(), "");
     // The SDKs for Python take 202 for a failure.
     assert_eq!(deleted.status, 204, "{deleted:?}");
@@ -523,4 +530,7 @@ fn a_session_ends_when_its_client_says_so() {
     let again = request("DELETE", to, &session.headers(), "");
     assert!((200..500).contains(&again.status), "{again:?}");
     assert_eq!(request("PUT", to, &session.headers(), "").status, 405);
+    // Its calls have ended with it.
+    server.wait_until_gone("sleep 2.5");
+    assert!(!fs::exists(ws.path("effect")).expect("a look"));
 }

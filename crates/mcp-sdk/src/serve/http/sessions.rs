@@ -10,7 +10,8 @@ use crate::lock;
 use futures_util::{Stream, StreamExt, stream};
 use gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 use rmcp::model::{
-    ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification,
+    GetExtensions, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_server::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::{
@@ -174,6 +175,18 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        let is_open = |kept: &&Arc<Kept>| kept.session == *id && kept.is_open();
+        let open = |kept: &Arc<Kept>| kept.request.clone();
+        let open: Vec<_> = lock(&self.kept).iter().filter(is_open).map(open).collect();
+        // The SDK would let the calls go on for 5 s.
+        for request in open {
+            let cancelled = CancelledNotificationParam::new(request, None);
+            let cancelled =
+                ClientNotification::CancelledNotification(CancelledNotification::new(cancelled));
+            let _ = self
+                .accept_message(id, JsonRpcMessage::notification(cancelled))
+                .await;
+        }
         let closed = self.inner.close_session(id).await;
         lock(&self.kept).retain(|kept| kept.session != *id);
         closed
