@@ -41,12 +41,8 @@ fn roots(ws: &Workspace) -> Value {
     json!({"roots": [{"uri": format!("file://{}", ws.outside_path("root"))}]})
 }
 
-fn capabilities(can_ask: bool) -> Value {
-    if can_ask {
-        json!({"roots": {}, "elicitation": {}})
-    } else {
-        json!({"roots": {}})
-    }
+fn capabilities() -> Value {
+    json!({"roots": {}, "elicitation": {}})
 }
 
 fn agreed(decision: &str) -> Value {
@@ -89,7 +85,7 @@ fn each_version_with_a_greeting_has_all_that_it_promises_on_standard_streams() {
     for (version, can_ask) in GREETED {
         let ws = workspace();
         let mut server = Server::start(&ws, ASKS);
-        let greeting = server.greet(version, &capabilities(can_ask));
+        let greeting = server.greet(version, &capabilities());
         assert_eq!(greeting["result"]["protocolVersion"], version);
         server.answer_request("roots/list", &roots(&ws));
         let listed = server.ask("tools/list", &json!({}));
@@ -123,7 +119,7 @@ fn each_version_with_a_greeting_has_all_that_it_promises_by_http() {
         let ws = workspace();
         let mut server = Server::start(&ws, ASKS_BY_HTTP);
         let to = server.address();
-        let session = Session::begin(to, version, &capabilities(can_ask));
+        let session = Session::begin(to, version, &capabilities());
         let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
         let mut listing = session.send(&list);
         answer_question(&session, &mut listing, "roots/list", &roots(&ws));
@@ -221,7 +217,7 @@ fn each_client_of_one_server_has_its_own_memory_file() {
 
 /// Plays the rounds of calls with one way to ask.
 fn rounds(ws: &Workspace, mut ask: impl FnMut(&str, &Value) -> Value) {
-    let client = capabilities(true);
+    let client = capabilities();
     let found = ask("server/discover", &alone(&json!({}), &json!({})));
     let versions = found["result"]["supportedVersions"].as_array();
     assert_eq!(versions.map(Vec::len), Some(GREETED.len() + 1), "{found}");
@@ -506,6 +502,18 @@ fn a_version_that_is_not_spoken_is_answered_with_those_that_are() {
     let reply = post(server.address(), &headers, &body.to_string());
     assert_eq!(reply.status, 400, "{reply:?}");
     assert!(reply.body.contains(NEWEST), "{reply:?}");
+}
+
+#[test]
+fn what_the_newest_version_has_no_more_is_no_method() {
+    let mut server = Server::start(&Workspace::new(), &[]);
+    for (method, params) in [
+        ("ping", json!({})),
+        ("logging/setLevel", json!({"level": "debug"})),
+    ] {
+        let answer = server.ask(method, &alone(&json!({}), &params));
+        assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
+    }
 }
 
 #[test]

@@ -13,14 +13,14 @@ use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, Context, ToolError};
 use gemini_tools_session::with_time_limit;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities,
     CompleteRequestParams, CompleteResult, CompletionInfo, ContentBlock, DiscoverResult,
     GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult,
     GetTaskParams, GetTaskResult, Implementation, InputRequiredResult, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult,
-    MetaObject, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Resource, ResourceContents, ServerCapabilities, ServerConfig,
-    SubscriptionFilter, UpdateTaskParams,
+    MetaObject, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ServerCapabilities,
+    ServerConfig, SubscriptionFilter, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -139,9 +139,7 @@ impl Connection {
         if !asks_by_results(context) {
             return Some(self.roots(&context.peer).await);
         }
-        let client = context.client_capabilities();
-        let has_roots = client.is_some_and(|client| client.roots.is_some());
-        if !has_roots || !self.server.follows_roots() {
+        if capabilities(context).roots.is_none() || !self.server.follows_roots() {
             return Some(Ok(Arc::default()));
         }
         let uris = said.roots()?.iter().map(String::as_str);
@@ -158,7 +156,7 @@ impl Connection {
 
     fn can_ask(&self, context: &RequestContext<RoleServer>) -> bool {
         self.server.options.rules.approval.is_some()
-            && ask::is_possible(context.client_capabilities().as_ref())
+            && ask::is_possible(Some(&capabilities(context)))
     }
 
     /// Runs `work` with the project on a thread of its own, since it reads files.
@@ -275,7 +273,7 @@ impl Connection {
             answer_limit: host.and_then(|host| codex::answer_limit(host, &context.meta)),
             may_ask: self.can_ask(context),
             said: asks_by_results(context).then_some(said),
-            client: context.client_capabilities().unwrap_or_default(),
+            client: capabilities(context),
             is_alone: self.is_alone,
             told: self.told.get(),
             logs: self.log.is_wanted(context),
@@ -299,6 +297,16 @@ impl Connection {
         }
         Ok(response)
     }
+}
+
+/// Returns what the client can do in the version of the protocol that it speaks.
+fn capabilities(context: &RequestContext<RoleServer>) -> ClientCapabilities {
+    let mut client = context.client_capabilities().unwrap_or_default();
+    let version = context.protocol_version();
+    if version.is_some_and(|version| version < ProtocolVersion::V_2025_06_18) {
+        client.elicitation = None;
+    }
+    client
 }
 
 fn asks_by_results(context: &RequestContext<RoleServer>) -> bool {
@@ -510,8 +518,12 @@ impl ServerHandler for Connection {
     async fn set_level(
         &self,
         request: rmcp::model::SetLevelRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        // The newest version has no such method.
+        if asks_by_results(&context) {
+            return Err(fault::no_method("logging/setLevel"));
+        }
         self.log.set_level(&request);
         Ok(())
     }
