@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use crate::harness::Workspace;
-use crate::harness::client::{Exchange, Server, Session, post, request};
+use crate::harness::client::{Exchange, Server, Session, greeting, post, request};
 
 /// The versions that begin with a greeting, and whether a server can ask a client's user in them.
 const GREETED: [(&str, bool); 4] = [
@@ -505,6 +505,21 @@ fn a_version_that_is_not_spoken_is_answered_with_those_that_are() {
 }
 
 #[test]
+fn a_client_is_asked_in_the_version_that_is_agreed_on_whatever_it_wanted() {
+    let ws = workspace();
+    for wanted in ["1999-01-01", NEWEST, "2099-01-01"] {
+        let mut server = Server::start(&ws, ASKS);
+        let agreed_on = server.greet(wanted, &json!({"elicitation": {}}));
+        assert_eq!(agreed_on["result"]["protocolVersion"], "2025-11-25");
+        let id = server.request("tools/call", &write("new.txt"));
+        server.answer_request("elicitation/create", &agreed(ONCE));
+        let answer = server.answer(id);
+        assert_eq!(answer["result"]["isError"], false, "{wanted}: {answer}");
+        assert!(answer["result"]["resultType"].is_null(), "{answer}");
+    }
+}
+
+#[test]
 fn what_the_newest_version_has_no_more_is_no_method() {
     let mut server = Server::start(&Workspace::new(), &[]);
     for (method, params) in [
@@ -524,6 +539,10 @@ fn a_session_ends_when_its_client_says_so() {
     let session = Session::begin(to, "2025-11-25", &json!({}));
     let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}).to_string();
     assert_eq!(post(to, &session.headers(), &ping).status, 200);
+    let again = json!({"jsonrpc": "2.0", "id": 3, "method": "initialize",
+        "params": greeting("2025-11-25", &json!({}))});
+    let again = session.send(&again).message();
+    assert_eq!(again["error"]["code"], -32600, "{again}");
     let line = "sleep 2.5; touch effect";
     let call = call(
         4,

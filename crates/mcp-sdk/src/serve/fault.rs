@@ -2,12 +2,13 @@
 
 use crate::message::{self, Message};
 use gemini_tools_core::json;
+use http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CustomRequest, ErrorCode, JsonRpcMessage, PaginatedRequestParams,
-    RequestId,
+    CallToolRequestParams, CustomRequest, ErrorCode, InitializeRequestParams, InitializeResult,
+    JsonRpcMessage, PaginatedRequestParams, RequestId,
 };
-use rmcp::service::RxJsonRpcMessage;
-use rmcp::{ErrorData, RoleServer};
+use rmcp::service::{RequestContext, RxJsonRpcMessage};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 /// Returns the error for a request that the SDK could not read: it has an unknown method, or one of
 /// those `served` with parameters that don't fit.
@@ -33,6 +34,27 @@ pub(super) fn no_method(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
+pub(super) fn has_begun() -> ErrorData {
+    ErrorData::invalid_request("The session has begun: initialize comes once.", None)
+}
+
+/// Begins a session in the version that is agreed on. The SDK's own handler would keep the one that
+/// the client has asked for, and send it what only that version has.
+pub(super) fn begin(
+    handler: &impl ServerHandler,
+    mut request: InitializeRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<InitializeResult, ErrorData> {
+    let head = context.extensions.get::<Parts>();
+    if head.is_some_and(|head| head.headers.contains_key(super::http::SESSION)) {
+        return Err(has_begun());
+    }
+    let agreed = handler.negotiate_initialize(&request)?;
+    request.protocol_version = agreed.protocol_version.clone();
+    context.peer.set_peer_info(request);
+    Ok(agreed)
+}
+
 /// Defines handlers that reject requests for which no capability is declared. The SDK's default
 /// handlers would answer them with empty lists, as if they were supported.
 macro_rules! refuse_what_is_not_declared {
@@ -52,6 +74,14 @@ macro_rules! refuse_what_is_not_declared {
             _: rmcp::service::RequestContext<rmcp::RoleServer>,
         ) -> Result<rmcp::model::CustomResult, rmcp::ErrorData> {
             Err($crate::serve::fault::unknown_request(&request, $served))
+        }
+
+        async fn initialize(
+            &self,
+            request: rmcp::model::InitializeRequestParams,
+            context: rmcp::service::RequestContext<rmcp::RoleServer>,
+        ) -> Result<rmcp::model::InitializeResult, rmcp::ErrorData> {
+            $crate::serve::fault::begin(self, request, &context)
         }
 
         async fn ping(

@@ -48,7 +48,7 @@ const JSON: &str = "application/json";
 
 const PATH: &str = "/mcp";
 
-const SESSION: &str = "mcp-session-id";
+pub(super) const SESSION: &str = "mcp-session-id";
 
 /// The fewest characters of a token. A shorter one could be guessed and is refused.
 const MIN_TOKEN_CHARS: usize = 16;

@@ -36,8 +36,6 @@ const MAX_CALLS: usize = 256;
 const GREETING_FIRST: &str = "The first request must be initialize, with protocolVersion, \
                               capabilities and clientInfo; or each has all of these in its _meta.";
 
-const GREETING_ONCE: &str = "The session has begun: initialize comes once.";
-
 /// How long calls may continue after the end of the input. Requests that were piped in still get
 /// answers, while a client that has exited does not leave calls running for long. Hosts wait two
 /// seconds before they kill a server.
@@ -178,8 +176,7 @@ impl Stdio {
         let names_version = rounds::are_needed(request.get_meta().protocol_version().as_ref());
         match request {
             ClientRequest::PingRequest(_) if names_version => Some(fault::no_method("ping")),
-            _ if self.has_greeted => (request.method() == "initialize")
-                .then(|| ErrorData::invalid_request(GREETING_ONCE, None)),
+            _ if self.has_greeted => (request.method() == "initialize").then(fault::has_begun),
             ClientRequest::InitializeRequest(_)
             | ClientRequest::PingRequest(_)
             | ClientRequest::DiscoverRequest(_) => None,
