@@ -49,6 +49,23 @@ fn a_session_goes_on_with_all_that_was_said() {
     );
 }
 
+#[test]
+fn a_session_goes_on_however_much_a_turn_has_read() {
+    let read =
+        |name: &str| json!({"id": name, "tool": "read_file", "args": {"absolute_path": name}});
+    let script = json!({"turns": [[read("1.png"), read("2.png")]], "closing": "Seen."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let mut picture = b"\x89PNG\r\n\x1a\n".to_vec();
+    picture.resize(13_000_000, 7);
+    let ws = Workspace::new()
+        .file("1.png", &picture)
+        .file("2.png", &picture);
+    said(&agent(&ws, &api, &["Look", "--session", "s.jsonl"]).run());
+    said(&agent(&ws, &api, &["Go on", "--resume", "s.jsonl"]).run());
+}
+
 /// A job that mixes tools which only read with tools which change something, each change of its own kind to be counted:
 /// a line more in `log.txt`, a plus more in `edits.txt`.
 fn job() -> Value {

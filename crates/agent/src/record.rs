@@ -150,7 +150,7 @@ impl SessionRecord {
                 (Some(_), 1) => return Err(unusable("it has no whole line".to_owned())),
                 _ => break,
             }
-            let parsed = gemini_tools_core::json::read(&line);
+            let parsed = gemini_tools_core::json::read_unlimited(&line);
             let parsed = parsed.map_err(|e| unusable(e.in_line(number).to_string()))?;
             if number == 1 && !matches!(parsed, Line::Session { .. }) {
                 return Err(unusable(
