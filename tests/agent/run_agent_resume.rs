@@ -525,3 +525,40 @@ fn a_session_that_goes_on_knows_how_large_it_is() {
         );
     }
 }
+
+#[test]
+fn only_a_whole_summary_takes_the_place_of_what_it_sums_up() {
+    let read =
+        |id: &str| json!({"id": id, "tool": "read_file", "args": {"absolute_path": "0.txt"}});
+    for (text, finish) in [
+        ("The user wants", "MAX_TOKENS"),
+        ("The user wants", "SAFETY"),
+        ("The user wants", "RECITATION"),
+        (" ", "STOP"),
+    ] {
+        let used = json!({"promptTokenCount": 900_000});
+        let side = json!({"kind": "side"});
+        let script = json!({"answers": [
+            {"calls": [read("a")]},
+            {"calls": [read("b")], "usageMetadata": used},
+            {"text": text, "finishReason": finish, "match": side},
+        ], "closing": "Done."});
+        let Some(api) = StandIn::playing(&script) else {
+            return;
+        };
+        let ws = Workspace::new().file("0.txt", "A heron.\n");
+        ended(
+            &agent(&ws, &api, &["Never delete it."]).run(),
+            0,
+            &["could not be shortened", finish],
+        );
+        assert_eq!(api.count("side"), 1);
+        let contents = turns(&api).pop().expect("a turn")["contents"].to_string();
+        assert!(
+            contents.contains("Never delete it."),
+            "{finish}: {contents}"
+        );
+        assert!(!contents.contains("The user wants"), "{finish}: {contents}");
+    }
+}
+

@@ -102,14 +102,17 @@ impl AgentSession<'_> {
             |attempt: &Attempt<'_>| listeners.take(&SessionEvent::ModelCall(&attempt.call));
         let model = &self.config.model;
         let cancel = &parts.cancel;
-        match parts.client.generate(model, &request, cancel, &mut count) {
-            Ok(response) => Ok(Some(response.text()).filter(|text| !text.trim().is_empty())),
-            Err(e) if self.parts.cancel.interruption().is_some() => Err(self.api_failed(&e)),
-            Err(e) => {
-                let note = format!("The history could not be shortened: {e}");
-                self.notify(&SessionEvent::Warning(&note));
-                Ok(None)
-            }
-        }
+        let why = match parts.client.generate(model, &request, cancel, &mut count) {
+            Ok(response) => match (response.text(), response.finish_reason()) {
+                (text, Some("STOP")) if !text.trim().is_empty() => return Ok(Some(text)),
+                // A part of a summary would lose what the rest of it should keep.
+                (_, reason) => format!("the summary is not whole ({}).", reason.unwrap_or("empty")),
+            },
+            Err(e) if self.parts.cancel.interruption().is_some() => return Err(self.api_failed(&e)),
+            Err(e) => e.to_string(),
+        };
+        let note = format!("The history could not be shortened: {why}");
+        self.notify(&SessionEvent::Warning(&note));
+        Ok(None)
     }
 }
