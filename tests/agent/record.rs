@@ -501,26 +501,32 @@ fn a_run_that_goes_on_is_recorded_from_there() {
 
 #[test]
 fn what_shortens_a_history_is_no_turn_of_the_script() {
-    let usage = json!({"promptTokenCount": 900_000, "totalTokenCount": 900_010});
+    let usage = |count: u64| json!({"promptTokenCount": count, "totalTokenCount": count + 10});
     let read = |id: &str| call(id, "read_file", json!({"absolute_path": "a.txt"}));
-    let script = json!({
-        "answers": [
-            {"calls": [read("a")]},
-            {"calls": [read("b")], "usageMetadata": usage},
-            {"text": "The summary.", "match": {"kind": "side"}},
-        ],
-        "closing": "Done.",
-    });
-    let Some(api) = StandIn::playing(&script) else {
-        return;
-    };
-    let ws = Workspace::new().file("a.txt", "one\n".repeat(1000));
-    said(&agent(&ws, &api, &["--record", "run.yaml", "Go"]).run());
-    assert_eq!(api.count("side"), 1);
-    let text = recording(&ws);
-    assert_eq!(turns(&text).len(), 3, "{text}");
-    assert!(!text.contains("The summary."), "{text}");
-    assert!(said(&alone(&ws, &["--model-script", "run.yaml"]).run()).ends_with("Done.\n"));
+    let summary = json!({"text": "The summary.", "match": {"kind": "side"}});
+    let words = "The input token count exceeds the maximum number of tokens allowed.";
+    let refused = json!({"status": 400, "body": {"error": {"message": words}}});
+    for (used, more) in [
+        (900_000, vec![summary.clone()]),
+        (500_000, vec![refused, summary]),
+    ] {
+        let mut answers = vec![
+            json!({"calls": [read("a")]}),
+            json!({"calls": [read("b")], "usageMetadata": usage(used)}),
+        ];
+        answers.extend(more);
+        let Some(api) = StandIn::playing(&json!({"answers": answers, "closing": "Done."})) else {
+            return;
+        };
+        let ws = Workspace::new().file("a.txt", "one\n".repeat(1000));
+        said(&agent(&ws, &api, &["--record", "run.yaml", "Go"]).run());
+        assert_eq!(api.count("side"), 1);
+        let text = recording(&ws);
+        assert_eq!(turns(&text).len(), 3, "{text}");
+        assert!(!text.contains("The summary."), "{text}");
+        let played = alone(&ws, &["--model-script", "run.yaml"]).run();
+        assert!(said(&played).ends_with("Done.\n"));
+    }
 }
 
 #[test]

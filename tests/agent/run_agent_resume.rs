@@ -562,3 +562,57 @@ fn only_a_whole_summary_takes_the_place_of_what_it_sums_up() {
     }
 }
 
+#[test]
+fn what_the_last_turn_adds_counts_before_the_api_does() {
+    let words =
+        "The input token count (1300000) exceeds the maximum number of tokens allowed (1048576).";
+    let body = json!({"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": words}});
+    let too_long = json!({"status": 400, "body": body});
+    let summary = |text: &str| json!({"text": text, "match": {"kind": "side"}});
+    // What was counted is below the limit, and so is all of it in the second and third case: there
+    // the API says more.
+    let refused = [too_long.clone(), summary("The sum.")];
+    let resumed = [too_long.clone(), summary(""), too_long, summary("The sum.")];
+    for (used, added, more, runs) in [
+        (700_000, 100_000, &[summary("The sum.")][..], 1),
+        (500_000, 1, &refused, 1),
+        (500_000, 1, &resumed, 2),
+        (500_000, 1, &[], 1),
+    ] {
+        let read = |id: &str, name: &str| {
+            let args = json!({"absolute_path": name, "limit": 100_000});
+            json!({"id": id, "tool": "read_file", "args": args})
+        };
+        let mut answers = vec![
+            json!({"calls": [read("a", "0.txt")]}),
+            json!({"calls": [read("b", "1.txt"), read("c", "2.png")],
+                "usageMetadata": {"promptTokenCount": used}}),
+        ];
+        answers.extend_from_slice(more);
+        let Some(api) = StandIn::playing(&json!({"answers": answers, "closing": "Done."})) else {
+            return;
+        };
+        let settings = r#"{"tools": {"truncateToolOutputThreshold": 0}}"#;
+        // A picture has few tokens, however large it is.
+        let mut picture = b"\x89PNG\r\n\x1a\n".to_vec();
+        picture.resize(2_000_000, 7);
+        let ws = Workspace::new()
+            .file("0.txt", "A heron stands in the water. ".repeat(400))
+            .file("1.txt", "word word\n".repeat(added / 10 * 4))
+            .file("2.png", picture)
+            .home(".gemini/settings.json", settings);
+        for run in 1..=runs {
+            let file = if run == 1 { "--session" } else { "--resume" };
+            let answer = agent(&ws, &api, &["Look", file, "s.jsonl"]).run();
+            assert_eq!(answer.status(), i32::from(run < runs), "{}", answer.shown());
+        }
+        let contents = turns(&api).pop().expect("a turn")["contents"].to_string();
+        let is_summed = api.count("side") > 0;
+        assert_eq!(contents.contains("The sum."), is_summed, "{used} {added}");
+        assert_eq!(
+            contents.contains("A heron stands"),
+            !is_summed,
+            "{used} {added}"
+        );
+    }
+}

@@ -1,6 +1,6 @@
 //! Replaces the older part of a conversation by a summary when the context window fills.
 
-use super::conversation::{bytes, split};
+use super::conversation::{bytes, split, tokens};
 use super::event::{SessionError, SessionEvent};
 use super::record::Line;
 use super::session::AgentSession;
@@ -32,35 +32,45 @@ const SUMMARY_PROMPT: &str = "Write the summary of everything above now.";
 const SUMMARY_ACKNOWLEDGEMENT: &str = "Got it. Thanks for the additional context!";
 
 impl AgentSession<'_> {
-    /// Compresses the history if the context window is nearly full: the model summarizes the older
-    /// part, and the summary takes its place if that needs fewer tokens.
+    /// Compresses the history if the context window is nearly full, or if the API `has_refused` it
+    /// as too long: the model summarizes the older part, and the summary takes its place if that
+    /// needs fewer tokens. Returns true if it does.
     ///
     /// # Errors
     ///
     /// Returns an error only if the session was cancelled or its time is over; a failed summary is
     /// a warning.
-    pub(super) fn compress(&mut self) -> Result<(), SessionError> {
-        let from = self.last_prompt_tokens;
+    pub(super) fn compress(&mut self, has_refused: bool) -> Result<bool, SessionError> {
         let limit = if self.config.model.contains("gemma") {
             INPUT_TOKENS_OF_GEMMA
         } else {
             INPUT_TOKENS
         };
+        // Only what precedes the model's last message is counted, and known to fit into a request.
+        let messages = &self.conversation;
+        let turn = messages.iter().rposition(|message| message.role == "model");
+        let uncounted = tokens(&messages[turn.unwrap_or_default()..]);
+        let mut from = self.last_prompt_tokens + uncounted;
         let full = limit as f64 * COMPRESSED_FROM;
-        if from < (full as u64).max(self.compress_from) {
-            return Ok(());
+        // A summary saves no more than what is counted.
+        if self.last_prompt_tokens < from / 10 {
+            return Ok(false);
+        }
+        if has_refused {
+            from = from.max(limit);
+        } else if from < (full as u64).max(self.compress_from) {
+            return Ok(false);
         }
         // Try again when the prompt has grown by a tenth.
         self.compress_from = from + from / 10;
-        // The last message has not been answered yet, so it must stay.
-        let messages = &self.conversation;
-        let before = &messages[..messages.len().saturating_sub(1)];
+        // What follows the model's last message has not been answered yet, so it must stay.
+        let before = &messages[..turn.map_or(0, |at| at + 1)];
         let Some(at) = split(before, KEPT_SHARE) else {
-            return Ok(());
+            return Ok(false);
         };
         let (summarized, tail) = (messages[..at].to_vec(), messages[at..].to_vec());
         let Some(summary) = self.summarize(summarized)? else {
-            return Ok(());
+            return Ok(false);
         };
         let said = format!("What was said and done so far:\n\n{summary}");
         let mut shorter = vec![Content::user(said)];
@@ -75,17 +85,17 @@ impl AgentSession<'_> {
         let share = bytes(&shorter) as f64 / bytes(&self.conversation) as f64;
         let to = (from as f64 * share) as u64;
         if to >= from {
-            return Ok(());
+            return Ok(false);
         }
-        self.last_prompt_tokens = to;
+        self.last_prompt_tokens = to.saturating_sub(uncounted);
         self.write(&Line::History {
             contents: shorter.clone(),
-            prompt_tokens: to,
+            prompt_tokens: self.last_prompt_tokens,
         });
         self.conversation = shorter;
         self.compress_from = 0;
         self.notify(&SessionEvent::Compressed { from, to });
-        Ok(())
+        Ok(true)
     }
 
     fn summarize(&mut self, mut contents: Vec<Content>) -> Result<Option<String>, SessionError> {

@@ -1,10 +1,26 @@
 //! The conversation of a session, and where it may be cut.
 
-use gemini_tools_core::message::Content;
+use gemini_tools_core::message::{Content, Part};
 use serde::Serialize;
 
 pub(super) fn bytes(value: &(impl Serialize + ?Sized)) -> usize {
     serde_json::to_string(value).map_or(0, |json| json.len())
+}
+
+/// Estimates the tokens of messages as one for four bytes of JSON. Media are left out: their tokens
+/// don't depend on their bytes.
+pub(super) fn tokens(contents: &[Content]) -> u64 {
+    let media: usize = contents.iter().map(|own| media_bytes(&own.parts)).sum();
+    (bytes(contents).saturating_sub(media) / 4) as u64
+}
+
+fn media_bytes(parts: &[Part]) -> usize {
+    let of_part = |part: &Part| {
+        let own = part.inline_data.as_ref().map_or(0, |own| own.data.len());
+        let response = part.function_response.as_ref();
+        own + response.map_or(0, |response| media_bytes(&response.parts))
+    };
+    parts.iter().map(of_part).sum()
 }
 
 /// Chooses where to cut a conversation, so that the part after the cut has at most `share` of the

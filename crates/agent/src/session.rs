@@ -308,7 +308,19 @@ impl<'a> AgentSession<'a> {
             );
             return Err(SessionError::new(SessionErrorKind::TurnLimit, what));
         }
-        self.compress()?;
+        self.compress(false)?;
+        let mut asked = self.request(turn);
+        if asked.as_ref().is_err_and(ApiError::is_too_long) && self.compress(true)? {
+            asked = self.request(turn);
+        }
+        let turn = asked.map_err(|e| self.api_failed(&e))?;
+        if let Some(usage) = &turn.usage {
+            self.last_prompt_tokens = usage.prompt;
+        }
+        Ok(turn)
+    }
+
+    fn request(&mut self, turn: u32) -> Result<Turn, ApiError> {
         let prompt_id = &self.prompt_id;
         let event = SessionEvent::Request { prompt_id, turn };
         self.parts.listeners.take(&event);
@@ -320,18 +332,13 @@ impl<'a> AgentSession<'a> {
             tools: self.tools.clone(),
             generation_config: Some(self.config.generation.clone()),
         };
-        let turn = turn::ask(
+        turn::ask(
             &mut self.parts.client,
             &self.config.model,
             &request,
             &self.parts.cancel,
             &mut |event| self.parts.listeners.take(event),
-        );
-        let turn = turn.map_err(|e| self.api_failed(&e))?;
-        if let Some(usage) = &turn.usage {
-            self.last_prompt_tokens = usage.prompt;
-        }
-        Ok(turn)
+        )
     }
 
     fn schedule(&mut self, requests: Vec<CallRequest>) -> FinishedCalls {

@@ -21,6 +21,7 @@ const HEADER: &str = "# Recorded by run_agent --record, for run_agent --model-sc
 
 const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
+const BAD_REQUEST: u16 = 400;
 const UNAUTHORIZED: u16 = 401;
 
 /// A script that is being written.
@@ -148,10 +149,11 @@ impl Recorder {
     }
 
     fn push(&mut self, turn: Turn) {
-        // If the attempt before was refused for its access token (401), the client has renewed the
-        // token since. A replay needs no token, so that attempt is dropped.
+        // If the attempt before was refused for its access token (401) or its length (400), the
+        // token was renewed since, or the history shortened. A replay needs neither, so that attempt
+        // is dropped.
         self.pending
-            .pop_if(|before| before.status == Some(UNAUTHORIZED));
+            .pop_if(|before| matches!(before.status, Some(BAD_REQUEST | UNAUTHORIZED)));
         self.pending.push(turn);
     }
 

@@ -179,6 +179,14 @@ impl ApiError {
         )
     }
 
+    /// Returns true if the request was refused because the prompt has too many tokens.
+    pub fn is_too_long(&self) -> bool {
+        self.kind == ApiErrorKind::BadRequest
+            && self
+                .message
+                .contains("exceeds the maximum number of tokens")
+    }
+
     /// Creates the error for a prompt or an answer that was withheld; `why` is the value of
     /// [`super::GenerateContentResponse::refusal`].
     pub fn blocked(why: &str) -> Self {
