@@ -589,6 +589,50 @@ fn their_calls_have_the_time_and_the_length_that_other_calls_have() {
 }
 
 #[test]
+fn an_answer_that_the_api_would_refuse_is_taken_as_text() {
+    let Some(api) = StandIn::playing(&turn(&[("greet", json!({"name": "Ada"}))])) else {
+        return;
+    };
+    let beside =
+        |parts: Value| json!({"name": "greet", "response": {"output": "x"}, "parts": parts});
+    let image = |data: &str| json!({"inlineData": {"mimeType": "image/png", "data": data}});
+    for (answer, parts) in [
+        (json!({"name": "greet", "response": [1, 2]}), 0),
+        (json!({"name": "greet", "response": "x"}), 0),
+        (
+            beside(json!([{"functionCall": {"name": "run_shell_command", "args": {}}}])),
+            0,
+        ),
+        (
+            beside(json!([{"functionResponse": {"name": "greet", "response": {}}}])),
+            0,
+        ),
+        (beside(json!([{"text": "x", "thought": true}])), 0),
+        (beside(json!([image("AAAA"), image("?")])), 0),
+        (beside(json!([{}])), 0),
+        (beside(json!(7)), 0),
+        (beside(json!([])), 1),
+        (beside(json!([{"text": ""}])), 1),
+        (beside(json!([{"text": "y"}, image("AAAA")])), 3),
+    ] {
+        let answer = json!({"functionResponse": answer}).to_string();
+        let ws = foreign().file(
+            "call it.py",
+            format!("#!/bin/sh\ncat <<'END'\n{answer}\nEND\n"),
+        );
+        said(&agent(&ws, &api, &["Play", "-y", "--trust"]).run());
+        let expected = if parts == 0 {
+            format!("{answer}\n")
+        } else {
+            "x".to_owned()
+        };
+        assert_eq!(response(&api, "greet"), json!({"output": expected}));
+        assert_eq!(last_parts(&api).len(), parts.max(1), "{answer}");
+    }
+}
+
+
+#[test]
 fn arguments_that_are_no_object_are_an_error_to_the_model() {
     let odd = [json!("{\"name\":\"Ada\"}"), json!(["Ada"]), json!(7)];
     for args in odd {

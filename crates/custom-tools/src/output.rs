@@ -169,7 +169,7 @@ fn read_content(content: Value) -> Result<LlmContent, String> {
     }
 }
 
-fn read_part(part: Value, place: &str) -> Result<Part, String> {
+pub(super) fn read_part(part: Value, place: &str) -> Result<Part, String> {
     let wrong = |reason: String| format!("\"{place}\" can't be used: {reason}.");
     if !part.is_object() {
         return Err(wrong(

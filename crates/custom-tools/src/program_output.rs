@@ -1,8 +1,9 @@
 //! Judges the result of a call command by Gemini CLI's rules: the call has succeeded if the program
 //! exits with 0 and writes nothing to standard error.
 
+use super::output::read_part;
 use gemini_tools_core::json;
-use gemini_tools_core::message::FunctionResponse;
+use gemini_tools_core::message::{FunctionResponse, Part};
 use gemini_tools_core::tool::ResultError;
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::signal_name;
@@ -51,9 +52,20 @@ pub fn message_of(answer: &FunctionResponse) -> (String, Option<ResultError>) {
     (message.clone(), Some(ResultError { message, kind }))
 }
 
+/// Reads a `functionResponse`. Returns `None` if the API would refuse it as a message, and with it
+/// every further request of the session: the response must be an object, and its parts media or
+/// text.
 fn unwrap(stdout: &str) -> Option<FunctionResponse> {
     let mut value: Value = json::read(stdout.as_bytes()).ok()?;
-    serde_json::from_value(value.get_mut("functionResponse")?.take()).ok()
+    let answer = value.get_mut("functionResponse")?;
+    let parts = answer.as_object_mut()?.remove("parts");
+    let mut answer: FunctionResponse = serde_json::from_value(answer.take()).ok()?;
+    let parts: Vec<Value> =
+        parts.map_or(Some(Vec::new()), |own| serde_json::from_value(own).ok())?;
+    let parts = parts.into_iter().map(|part| read_part(part, "parts").ok());
+    answer.parts = parts.collect::<Option<_>>()?;
+    answer.parts.retain(|part| *part != Part::text(""));
+    answer.response.is_object().then_some(answer)
 }
 
 /// Formats the failure of a program that could not be started.
