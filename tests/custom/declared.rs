@@ -285,7 +285,9 @@ fn a_whole_result_has_parts_display_error_and_tail_call() {
         "returnDisplay": "**shown**", "data": {"n": 1}});
     let tail = json!({"llmContent": "", "tailToolCallRequest": {"name": "list_directory", "args": {"path": "."}}});
     let error = json!({"error": {"message": "It is gone.", "type": "file_not_found"}});
+    let empty = json!({"llmContent": ["", {"text": ""}, "a", {"type": "text", "text": ""}]});
     let ws = with("r.sh", script)
+        .file("empty.json", empty.to_string())
         .file("parts.json", parts.to_string())
         .file("tail.json", tail.to_string())
         .file("error.json", error.to_string());
@@ -299,6 +301,16 @@ fn a_whole_result_has_parts_display_error_and_tail_call() {
     assert_eq!(
         whole["llmContent"][1]["inlineData"]["mimeType"],
         "image/png"
+    );
+    // The API refuses empty texts.
+    let content = tool(&ws, "r", &of("empty"))
+        .flags(&["--output", "content"])
+        .run()
+        .json();
+    assert_eq!(
+        content["parts"].as_array().map(Vec::len),
+        Some(1),
+        "{content}"
     );
     assert!(
         call(&ws, "r", &of("tail"))

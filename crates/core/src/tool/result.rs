@@ -192,7 +192,8 @@ pub enum LlmContent {
 }
 
 impl LlmContent {
-    /// Returns the content as parts.
+    /// Returns the content as parts. Empty texts of a list are left out, since the API would refuse
+    /// them.
     pub fn to_parts(&self) -> Vec<Part> {
         match self {
             Self::Text(text) => vec![Part::text(text.as_str())],
@@ -202,7 +203,8 @@ impl LlmContent {
                     PartOrText::Text(text) => Part::text(text.as_str()),
                     PartOrText::Part(part) => (**part).clone(),
                 };
-                list.iter().map(part).collect()
+                let parts = list.iter().map(part);
+                parts.filter(|part| *part != Part::text("")).collect()
             }
         }
     }
