@@ -415,7 +415,7 @@ fn document(data: &[u8]) -> Result<Value, ApiError> {
 
 pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentResponse, ApiError> {
     let mut value = document(data)?;
-    if let Some(error) = value.get("error") {
+    if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
         let status = error["code"].as_u64().and_then(|c| u16::try_from(c).ok());
         return Err(ApiError::from_answer(status.unwrap_or(500), None, data, ""));
     }
