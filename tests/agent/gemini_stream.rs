@@ -3,7 +3,7 @@
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gemini_tools::genai::{
     ApiError, ApiErrorKind, Content, Credentials, GeminiClient, GenerateContentRequest,
@@ -412,6 +412,46 @@ fn the_calls_time_ends_a_stream_that_says_nothing() {
     let error = ended.expect_err("no answer");
     assert_eq!(server.asked().len(), 1);
     assert!(!error.is_worth_asking_again(), "{error}");
+}
+
+#[test]
+fn an_answer_that_has_ended_is_whole_however_its_connection_ends() {
+    let piece = |finish: Value| {
+        let candidate = json!({"content": {"parts": [{"text": "Hi"}]}, "finishReason": finish});
+        let data = json!({"candidates": [candidate], "error": null});
+        format!("data: {data}\n\n")
+    };
+    for (finish, stays) in [("STOP", false), ("STOP", true), ("MAX_TOKENS", false)] {
+        let body = piece(finish.into());
+        let server = WebServer::new(move |_, line| {
+            let head = [
+                ("Content-Type", "text/event-stream"),
+                ("Content-Length", "9999"),
+            ];
+            line.send(endless_head(&head))?;
+            line.send(&body)?;
+            if stays { line.be_silent() } else { Ok(()) }
+        });
+        let began = Instant::now();
+        let (said, ended) = ask(&mut client(&server.url("")));
+        ended.unwrap_or_else(|e| panic!("{finish}: {e}"));
+        assert_eq!(said, "Hi");
+        assert!(began.elapsed() < Duration::from_secs(30));
+    }
+    // One that has not ended is no API that was not reached.
+    let head = [
+        ("Content-Type", "text/event-stream"),
+        ("Content-Length", "9999"),
+    ];
+    let mut cut = endless_head(&head);
+    cut.extend(piece(Value::Null).bytes());
+    let error = ask(&mut client(&WebServer::always(cut).url("")))
+        .1
+        .expect_err("cut off");
+    assert!(
+        error.to_string().contains("gave no whole answer"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -27,6 +27,10 @@ const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     answer: Duration::from_secs(300),
 };
 
+/// How long the end of the connection is waited for once the answer has ended. Token counts may
+/// come last.
+const AFTER_END: Duration = Duration::from_secs(3);
+
 const MAX_ERROR_BYTES: usize = 256 * 1024;
 
 const PIECE_BYTES: usize = 16 * 1024;
@@ -384,12 +388,19 @@ fn read_stream(
         // A server that sends without a pause never blocks `read`, and cancellation is only noticed
         // while blocked.
         NetError::check(cancel)?;
-        let n = answer.body.read(&mut buffer)?;
+        let n = match answer.body.read(&mut buffer) {
+            // The answer is whole, however the connection ends.
+            Err(e) if stream.is_finished() && e.is_transient() => 0,
+            read => read?,
+        };
         if n == 0 {
             return stream.finish(on_piece);
         }
         if stream.push(&buffer[..n], on_piece)?.is_break() {
             return Ok(());
+        }
+        if stream.is_finished() {
+            answer.body.silence.set(AFTER_END);
         }
     }
 }

@@ -94,7 +94,10 @@ impl From<NetError> for ApiError {
             _ => ApiErrorKind::Network,
         };
         let is_transient = error.is_transient();
-        let message = format!("{UNREACHED}{error}.");
+        let message = match error {
+            NetError::BadAnswer(_) => format!("The Gemini API gave no whole answer: {error}."),
+            _ => format!("{UNREACHED}{error}."),
+        };
         let mut own = Self::new(kind, message);
         own.is_transient = is_transient;
         match error {

@@ -119,6 +119,10 @@ impl ResponseStream {
         Ok(())
     }
 
+    pub(super) fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+
     fn take(
         &mut self,
         piece: GenerateContentResponse,

@@ -16,8 +16,10 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use rustls::{ClientConfig, RootCertStore};
+use std::cell::Cell;
 use std::error::Error;
 use std::io::{self, Cursor, Read};
+use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
@@ -247,6 +249,7 @@ impl Response<'_> {
             host: String::new(),
             begin: Instant::now(),
             limit: Duration::MAX,
+            silence: Rc::default(),
         };
         Self {
             status,
@@ -269,6 +272,8 @@ pub(crate) struct Body<'c> {
     host: String,
     begin: Instant,
     limit: Duration,
+    /// See [`HttpTimeouts::silence`].
+    pub(crate) silence: Rc<Cell<Duration>>,
 }
 
 impl<'c> Body<'c> {
@@ -277,11 +282,12 @@ impl<'c> Body<'c> {
             String::from_utf8_lossy(v.as_bytes()).trim().to_lowercase()
         });
         let host = peer.host.clone();
+        let silence = Rc::new(Cell::new(timeouts.silence));
         let raw = Raw {
             peer,
             body,
             left: Bytes::new(),
-            silence: timeouts.silence,
+            silence: Rc::clone(&silence),
         };
         let reader: Option<Box<dyn Read + 'c>> = match coding.as_str() {
             "" | "identity" => Some(Box::new(raw)),
@@ -295,6 +301,7 @@ impl<'c> Body<'c> {
             host,
             begin: Instant::now(),
             limit: timeouts.answer,
+            silence,
         }
     }
 
@@ -363,18 +370,17 @@ struct Raw<'c> {
     peer: Peer<'c>,
     body: Incoming,
     left: Bytes,
-    silence: Duration,
+    silence: Rc<Cell<Duration>>,
 }
 
 impl Read for Raw<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.left.is_empty() {
+            let silence = self.silence.get();
             let frame = self
                 .peer
-                .wait(self.silence, self.body.frame())
-                .and_then(|done| {
-                    done.ok_or_else(|| self.peer.silent("sent nothing more", self.silence))
-                })
+                .wait(silence, self.body.frame())
+                .and_then(|done| done.ok_or_else(|| self.peer.silent("sent nothing more", silence)))
                 .map_err(io::Error::other)?;
             match frame {
                 None => return Ok(0),
