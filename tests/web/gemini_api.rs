@@ -79,6 +79,11 @@ fn what_does_not_pass_is_one_error_that_names_the_status_and_what_to_do() {
             &["429", "RESOURCE_EXHAUSTED", "quota of the day"][..],
         ),
         (
+            json!({"fault": "429", "perDay": true, "retryDelay": "1s"}),
+            1,
+            &["quota of the day is used up. Try again later."],
+        ),
+        (
             json!({"fault": "429", "retryAfter": 3600}),
             1,
             &["429", "3600 s"],

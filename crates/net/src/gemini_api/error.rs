@@ -331,7 +331,7 @@ fn hint(kind: ApiErrorKind, status: u16, model: &str, asked: Option<Duration>) -
             &format!("Check that the model {name} exists for this credential.")
         }
         ApiErrorKind::RateLimited => &later,
-        ApiErrorKind::QuotaExhausted => &format!("The quota of the day is used up. {later}"),
+        ApiErrorKind::QuotaExhausted => "The quota of the day is used up. Try again later.",
         ApiErrorKind::Server => "The trouble is on the API's side; try again later.",
         ApiErrorKind::BadResponse if (300..400).contains(&status) => {
             "Redirects are not followed, because the credential would go with them; set the base \
