@@ -270,6 +270,21 @@ fn a_discovery_command_that_fails_ends_the_session_before_it_begins() {
     assert!(api.requests().is_empty());
 }
 
+#[test]
+fn where_there_are_no_tools_a_model_that_calls_one_is_told_so() {
+    let call = json!({"calls": [{"id": "r", "tool": "rec", "args": {}}], "match": {}});
+    let script = json!({"answers": [call, {"text": "Done.", "match": {}}]});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let args = "Play --only-discovered --call-command true --discovery-command";
+    let mut args: Vec<_> = args.split(' ').collect();
+    args.push("echo '[]'");
+    said(&agent(&Workspace::new(), &api, &args).run());
+    let body = api.requests().pop().expect("a request")["body"].to_string();
+    assert!(body.contains("no tool rec. There are no tools."), "{body}");
+}
+
 /// The names of the tools that the model was shown first.
 fn names(api: &StandIn) -> Vec<String> {
     let request = turns(api).swap_remove(0);

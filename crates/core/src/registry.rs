@@ -303,8 +303,10 @@ pub fn nearest<'a>(
 /// Returns a hint for an unknown name: the nearest names, or all names if none is near.
 pub fn hint<'a>(near: &[&str], all: impl Iterator<Item = &'a str>) -> String {
     if near.is_empty() {
-        let all: Vec<_> = all.collect();
-        format!("The tools are: {}.", all.join(", "))
+        match all.collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => "There are no tools.".to_owned(),
+            all => format!("The tools are: {all}."),
+        }
     } else {
         format!("Did you mean {}?", near.join(" or "))
     }
