@@ -431,7 +431,7 @@ fn contents_become_the_parts_of_the_contract() {
     let answer = s.call("one__refuses", &none());
     answer.must_say(
         &answer.error("mcp_tool_error", 1),
-        &["server one has refused", "no such thing"],
+        &["server one has refused the request", "no such thing"],
     );
     s.all_gone();
 }

@@ -652,7 +652,7 @@ impl Mcp {
             }
             FailureKind::Refused => ToolError::new(
                 ErrorKind::McpToolError,
-                format!("The MCP server {server} has refused the call: {message}"),
+                format!("The MCP server {server} has refused the request: {message}"),
             ),
             FailureKind::Gone | FailureKind::Connection => ToolError::new(
                 ErrorKind::McpToolError,
