@@ -257,6 +257,7 @@ fn a_discovery_command_that_fails_ends_the_session_before_it_begins() {
         ("./missing", "can't be started: No such file"),
         ("'unfinished", "quote"),
         ("sh -c 'yes \"[\" | head -c 11000000'", "bytes"),
+        ("yes", "bytes"),
     ] {
         let args = [
             "Play",
@@ -646,6 +647,19 @@ fn an_answer_that_the_api_would_refuse_is_taken_as_text() {
     }
 }
 
+#[test]
+fn a_call_that_prints_without_end_is_ended() {
+    let Some(api) = StandIn::playing(&turn(&[("greet", json!({"name": "Ada"}))])) else {
+        return;
+    };
+    for script in ["exec yes", "exec yes >&2", "yes; sleep 300"] {
+        let ws = foreign().file("call it.py", format!("#!/bin/sh\n{script}\n"));
+        let args = ["Play", "-y", "--trust", "--time-limit", "60"];
+        said(&agent(&ws, &api, &args).run());
+        let error = response(&api, "greet")["error"].to_string();
+        assert!(error.contains("bytes and was ended"), "{script}: {error}");
+    }
+}
 
 #[test]
 fn arguments_that_are_no_object_are_an_error_to_the_model() {

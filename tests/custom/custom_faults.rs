@@ -436,6 +436,19 @@ fn results_that_can_not_be_used_are_told_with_what_was_printed() {
 }
 
 #[test]
+fn a_program_that_prints_without_end_is_ended() {
+    for output in ["json", "tool_result"] {
+        let tool = format!("description = \"d\"\noutput = \"{output}\"\ncommand = [\"yes\"]\n");
+        let ws = with("r.toml", &tool);
+        let said = call(&ws, "r", &json!({})).error("execution_failed", 1);
+        assert!(said.contains("bytes and was ended"), "{said}");
+    }
+    let pair = "discovery_command = \"yes\"\ncall_command = \"cat\"\n";
+    let lint = with("p.toml", pair).get_tools(&["lint"]).run();
+    assert!(lint.text().contains("bytes"), "{}", lint.shown());
+}
+
+#[test]
 fn a_description_that_is_missing_is_told_once() {
     let ws = with("x.toml", "command = [\"ls\"]\n");
     let lint = ws.get_tools(&["lint"]).run();

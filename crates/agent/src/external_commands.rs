@@ -77,14 +77,14 @@ impl ExternalCommand {
                 broken(request, program_output::not_started(&error))
             })?;
         match ended.ending {
-            Err(why) => Err(Box::new(self.not_ended(request, why, cancel))),
-            Ok(_) if ended.is_cut => Err(Box::new(broken(
+            _ if ended.is_cut => Err(Box::new(broken(
                 request,
                 format!(
-                    "The call has printed more than {MAX_STREAM_BYTES} bytes; narrow it down to \
-                     see its answer."
+                    "The call has printed more than {MAX_STREAM_BYTES} bytes and was ended; narrow \
+                     it down to see its answer."
                 ),
             ))),
+            Err(why) => Err(Box::new(self.not_ended(request, why, cancel))),
             Ok(_) => Ok(ended),
         }
     }

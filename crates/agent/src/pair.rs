@@ -355,7 +355,7 @@ fn run_discovery(
         .run(&words[1..], "", DISCOVERY_TIME, cancel)
         .map_err(|e| format!("The discovery command {command} can't be started: {e}."))?;
     let how = match run.ending {
-        Ok(ProcessEnd::Code(0)) if run.stdout.len() > MAX_DECLARATIONS_BYTES => {
+        _ if run.stdout.len() > MAX_DECLARATIONS_BYTES => {
             return Err(format!(
                 "What the discovery command {command} printed can't be used: it has more than \
                  {MAX_DECLARATIONS_BYTES} bytes."

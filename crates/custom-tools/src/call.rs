@@ -240,6 +240,13 @@ impl Call {
                 None,
             ),
         };
+        let failure = |message: String| Err(ToolError::failed(message));
+        if streams.is_cut {
+            return failure(format!(
+                "{name} printed more than {MAX_WHOLE_BYTES} bytes and was ended: that is too much \
+                 for \"output\" other than \"text\"."
+            ));
+        }
         if let Some(error) = self.program.interrupted(end) {
             let output = captured.map(|c| printed(Some(&c))).unwrap_or_default();
             let message = with_streams(&error.to_string(), &errors, &output);
@@ -267,13 +274,6 @@ impl Call {
                 message,
                 ErrorKind::ExecutionFailed,
             ))));
-        }
-        let failure = |message: String| Err(ToolError::failed(message));
-        if streams.is_cut {
-            return failure(format!(
-                "{name} printed more than {MAX_WHOLE_BYTES} bytes, which is too much for \"output\" \
-                 other than \"text\"."
-            ));
         }
         let result = match (self.manifest.output, captured) {
             (Output::Text, Some(captured)) => {

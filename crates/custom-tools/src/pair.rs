@@ -157,15 +157,15 @@ fn declarations(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Result<Discover
         text if text.is_empty() => text,
         text => format!(" It said: {text}"),
     };
+    if printed.whole.len() > MAX_DECLARATION_BYTES {
+        let limit = MAX_DECLARATION_BYTES;
+        return Err(format!("{name} printed more than {limit} bytes."));
+    }
     if let Some(e) = program.interrupted(end) {
         return Err(format!("{}{stderr}", e.message));
     }
     if let Some(ending) = end.ending().filter(|ending| *ending != ProcessEnd::Code(0)) {
         return Err(format!("{name} failed with {ending}.{stderr}"));
-    }
-    if printed.whole.len() > MAX_DECLARATION_BYTES {
-        let limit = MAX_DECLARATION_BYTES;
-        return Err(format!("{name} printed more than {limit} bytes."));
     }
     let mut names = Names::new(Names::LONGEST).without_servers();
     let compiled = declaration::read(&printed.whole, &mut names).map_err(|reason| {
@@ -270,14 +270,14 @@ impl ToolInvocation for Call {
             }
             Err(e) => return Err(e),
         };
-        if let Some(error) = self.program.interrupted(end) {
-            return Err(error);
-        }
         if streams.is_cut {
             return Ok(broken(format!(
-                "The call has printed more than {MAX_WHOLE_BYTES} bytes; narrow it down to see its \
-                 answer."
+                "The call has printed more than {MAX_WHOLE_BYTES} bytes and was ended; narrow it \
+                 down to see its answer."
             )));
+        }
+        if let Some(error) = self.program.interrupted(end) {
+            return Err(error);
         }
         let ending = end.ending();
         // In Gemini CLI, a successful call counts as failed if it writes anything to standard

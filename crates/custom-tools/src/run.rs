@@ -323,6 +323,10 @@ impl OutputSink for Streams<'_> {
         self.bytes
     }
 
+    fn is_full(&self) -> bool {
+        self.is_cut
+    }
+
     fn take_live(&mut self) -> Option<String> {
         let live = self.live.as_mut()?;
         let mut text = self

@@ -197,6 +197,12 @@ pub trait OutputSink {
     /// Returns the total number of bytes received, from both streams.
     fn bytes(&self) -> u64;
 
+    /// Returns true if the output has become too long to be of use. The command is then ended, as
+    /// if it were cancelled.
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// Returns the output since the previous call, for a user who watches; `None` if there is none.
     fn take_live(&mut self) -> Option<String> {
         None
@@ -276,7 +282,7 @@ impl<'a> Supervision<'a> {
         let started = Instant::now();
         let mut pending_end: Option<PendingEnd> = None;
         loop {
-            if cancel.signal().is_some() {
+            if cancel.signal().is_some() || self.capture.is_full() {
                 return self.end_all(StopReason::Cancelled);
             }
             let after = |from: Instant, time: Option<Duration>| from.checked_add(time?);

@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 /// Maximum size of what is kept of each stream, in bytes.
 pub const MAX_STREAM_BYTES: usize = 16 * 1024 * 1024;
 
+type Take<'a> = &'a mut dyn FnMut(&[u8]);
+
 const FED: Duration = Duration::from_secs(2);
 
 /// The standard input of a program.
@@ -51,7 +53,7 @@ pub struct ProgramRun {
     pub stdout: Vec<u8>,
     /// The standard error.
     pub stderr: Vec<u8>,
-    /// True if one of the streams was longer than [`MAX_STREAM_BYTES`].
+    /// True if one of the streams was longer than [`MAX_STREAM_BYTES`]. The program was then ended.
     pub is_cut: bool,
     /// How the program ended by itself, or why it was ended.
     pub ending: Result<ProcessEnd, StopReason>,
@@ -72,12 +74,7 @@ impl Program<'_> {
     ///
     /// Returns the operating system's error if it can't be started.
     pub fn run(&self, options: RunOptions<'_>, cancel: &Cancellation) -> io::Result<ProgramRun> {
-        let (mut stdout, mut is_cut) = (Vec::new(), false);
-        let mut take = |bytes: &[u8]| is_cut |= !keep(&mut stdout, bytes);
-        let mut run = self.run_into(options, cancel, &mut take)?;
-        run.is_cut |= is_cut;
-        run.stdout = stdout;
-        Ok(run)
+        self.run_with(options, cancel, None)
     }
 
     /// Runs the program to its end. The output is not kept, but `take` gets it piece by piece.
@@ -90,6 +87,15 @@ impl Program<'_> {
         options: RunOptions<'_>,
         cancel: &Cancellation,
         take: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<ProgramRun> {
+        self.run_with(options, cancel, Some(take))
+    }
+
+    fn run_with(
+        &self,
+        options: RunOptions<'_>,
+        cancel: &Cancellation,
+        take: Option<Take<'_>>,
     ) -> io::Result<ProgramRun> {
         let began = Instant::now();
         let (watched, pipe) = start::start_piped(self)?;
@@ -150,13 +156,16 @@ impl Program<'_> {
 
 struct Sink<'a> {
     run: ProgramRun,
-    take: &'a mut dyn FnMut(&[u8]),
+    take: Option<Take<'a>>,
 }
 
 impl OutputSink for Sink<'_> {
     fn push(&mut self, bytes: &[u8]) {
         self.run.bytes += bytes.len() as u64;
-        (self.take)(bytes);
+        match &mut self.take {
+            Some(take) => take(bytes),
+            None => self.run.is_cut |= !keep(&mut self.run.stdout, bytes),
+        }
     }
 
     fn push_error(&mut self, bytes: &[u8]) {
@@ -166,6 +175,10 @@ impl OutputSink for Sink<'_> {
 
     fn bytes(&self) -> u64 {
         self.run.bytes
+    }
+
+    fn is_full(&self) -> bool {
+        self.run.is_cut
     }
 }
 

@@ -7,7 +7,7 @@ use gemini_tools_core::tool::Cancellation;
 use gemini_tools_process::command::{find_program, is_program};
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::piped::Program;
-use gemini_tools_process::program_run::{Input, ProgramRun, RunOptions};
+use gemini_tools_process::program_run::{Input, MAX_STREAM_BYTES, ProgramRun, RunOptions};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -82,6 +82,7 @@ pub(super) fn run(
     let what = match seen.ending {
         Ok(_) if !seen.was_held => return Ok(seen),
         Ok(_) => "Something that it started still holds its output.".to_owned(),
+        Err(_) if seen.is_cut => format!("It prints more than {MAX_STREAM_BYTES} bytes."),
         Err(_) => format!("It has not ended after {} s.", limit.as_secs()),
     };
     let why = "Gemini CLI waits until its pipes are closed, without a limit: its start or the session hangs.";
