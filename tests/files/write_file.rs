@@ -89,6 +89,32 @@ fn a_line_that_stands_for_code_left_out_is_not_written() {
 }
 
 #[test]
+fn a_comment_of_dots_and_a_few_words_replaces_no_file_that_does_not_have_it() {
+    let whole = "let a = 1;\n".repeat(200);
+    for words in [
+        "... (rest of the file unchanged)",
+        "... rest of your code ...",
+        "...rest of code",
+        "... other methods ...",
+        "... remaining code unchanged ...",
+        "… (unchanged)",
+        "... whatever else was here",
+    ] {
+        for line in [format!("// {words}"), format!("/* {words} */")] {
+            let content = format!("let a0 = 2;\n{line}\n");
+            let ws = Workspace::new()
+                .file("a.js", &whole)
+                .file("b.js", format!("{whole}  {line}\n"));
+            let arguments = json!({"file_path": "a.js", "content": content});
+            let answer = ws.call("write_file", &arguments);
+            answer.must_say(&answer.error("invalid_tool_params", 2), &[&line]);
+            write(&ws, "b.js", &content).output();
+            write(&ws, "new.js", &content).output();
+        }
+    }
+}
+
+#[test]
 fn what_read_file_shows_of_a_line_that_it_cut_is_not_written() {
     let content = format!("{}\nx = 1\n", "b".repeat(5000));
     let ws = Workspace::new().file("a.js", &content);

@@ -12,6 +12,14 @@ const CUT: &str = "... [truncated";
 
 const MAX_PIECE_BYTES: u64 = 64 * 1024;
 
+const COMMENT_MARKS: [&str; 9] = ["#", "//", "/*", "*", "--", ";", "%", "<!--", "{/*"];
+
+/// How many words a comment has at most that tells what is left out.
+const MAX_WORDS: usize = 6;
+
+/// Words with which such a comment begins where no blank is between them and the dots.
+const LEFT: &str = "existing keep other previous remaining rest same unchanged";
+
 pub(super) const REFUSED: (ErrorKind, &str) = ErrorKind::InvalidToolParams.when(
     "the new text has a placeholder in place of code, such as `// ... existing code ...`, that the \
      file does not have",
@@ -56,18 +64,41 @@ fn placeholder(line: &str) -> Option<(&str, String)> {
             return Some((mark, mark.trim_end().to_owned()));
         }
     }
-    let phrase = omission(line).filter(|phrase| !phrase.is_empty() || is_comment(line))?;
-    Some((line, phrase))
+    let phrase = omission(line).filter(|phrase| !phrase.is_empty() || is_comment(line));
+    Some((line, phrase.or_else(|| elided(line))?))
+}
+
+/// Returns `…` and the words of a comment that has dots and then up to `MAX_WORDS` words, such as
+/// `// ... other methods ...`. Where it replaces text, it stands for what is left out, whatever the
+/// words are.
+fn elided(line: &str) -> Option<String> {
+    let line = line.trim();
+    let (mark, rest) = line.split_at(line.find("...").or(line.find('…'))?);
+    let rest = rest.trim_start_matches(['.', '…']);
+    let words = rest.trim_matches(|c: char| !c.is_alphanumeric());
+    let (before, behind) = rest.split_once(words)?;
+    let count = words.split_whitespace().count();
+    let is_word = |c: char| c.is_alphanumeric() || " '-_".contains(c);
+    let (first, others) = words.split_once(' ').unwrap_or((words, ""));
+    let is_left = || !others.is_empty() && LEFT.split(' ').any(|word| word == first);
+    let is_it = COMMENT_MARKS.iter().any(|known| mark.starts_with(known))
+        && !mark.contains(char::is_alphanumeric)
+        && (1..=MAX_WORDS).contains(&count)
+        && words.chars().all(is_word)
+        && ["", "(", "["].contains(&before.trim())
+        && (!before.is_empty() || is_left())
+        && behind.trim_matches(|c| " .…)]*/}->".contains(c)).is_empty();
+    is_it.then(|| format!("…{}", words.to_lowercase()))
 }
 
 /// Refuses a new text with a placeholder that the old text does not have. The error names the first
-/// one. In a text that replaces nothing, dots alone are allowed: they stand for no code then, and
-/// examples have them.
+/// one. In a text that replaces nothing, dots alone and those with other words than [`omission`]
+/// knows are allowed: they stand for no code then, and examples have them.
 pub(super) fn check(parameter: &str, new: &str, old: &str) -> Result<(), ToolError> {
     let mut found = Placeholders::of(new);
     old.lines().for_each(|line| found.remove_known(line));
-    let is_new = old.is_empty();
-    found.0.retain(|(_, form)| !is_new || !form.is_empty());
+    let stands = |form: &String| !form.is_empty() && !form.starts_with('…');
+    found.0.retain(|(_, form)| !old.is_empty() || stands(form));
     found.refuse(parameter)
 }
 
@@ -125,6 +156,39 @@ mod tests {
             assert!(check("new_string", line, "").is_ok(), "{line}");
         }
         for line in ["...", "    ...", "- ...", "): ...", "\"...\""] {
+            assert!(check("new_string", line, "a();").is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_comment_of_dots_and_a_few_words_stands_for_what_it_replaces() {
+        for line in [
+            "// ... (rest of the file unchanged)",
+            "    // ... rest of your code ...",
+            "// ...rest of code",
+            "# ... same as before ...",
+            "/* … other styles … */",
+            "{/* ... keep the existing buttons ... */}",
+            "<!-- ... previous sections ... -->",
+            "# [... rest of file unchanged ...]",
+            "-- ... existing rows",
+            "; ... what's left",
+        ] {
+            assert!(check("new_string", line, "a();").is_err(), "{line}");
+            assert!(check("content", line, "").is_ok(), "{line}");
+            assert!(check("new_string", line, line).is_ok(), "{line}");
+        }
+        for line in [
+            "// ...and disregard older resolution values",
+            "// ...rest",
+            "// ...args",
+            "// see ... for more",
+            "// ... f(a);",
+            "// ... one two three four five six seven",
+            "- ... and so on",
+            "f(...other values)",
+            "' ... said he",
+        ] {
             assert!(check("new_string", line, "a();").is_ok(), "{line}");
         }
     }
