@@ -71,6 +71,161 @@ fn new_lines_whose_depth_is_not_known_are_refused() {
 }
 
 #[test]
+fn a_line_whose_twin_at_another_depth_has_the_mark_is_not_taken_for_that() {
+    for (here, there) in [("", ";"), ("", ":"), ("", ","), ("", ".")] {
+        let text = format!(
+            "f {{\n    if (a) {{\n        push(errors){here}\n    }}\n  push(errors){there}\n}}\n"
+        );
+        let old = format!("        push(errors){there}");
+        refuses(&text, &old, "        push(it)", "edit_no_occurrence_found");
+        let (deep, old) = (
+            format!("        push(errors){there}"),
+            format!("  push(errors){there}"),
+        );
+        let text = format!("f {{\n{deep}\n  push(errors){here}\n}}\n");
+        refuses(
+            &text,
+            &old,
+            "  push(it)",
+            "edit_expected_occurrence_mismatch",
+        );
+    }
+}
+
+/// Edits that put text where it is already: the file, both texts, what is there twice then, and what
+/// `smart_edit` says. `{}` is where each of some pieces of text is put.
+const REPEATED: &[[&str; 5]] = &[
+    [
+        "alpha\nbeta_value()\ngamma_value()\n",
+        "beta_value()",
+        "beta_value(9)\ngamma_value()",
+        "gamma_value()",
+        "twice",
+    ],
+    [
+        "alpha\nbeta_value()\ngamma_value()\n",
+        "gamma_value()",
+        "beta_value()\ngamma_value(9)",
+        "beta_value()",
+        "twice",
+    ],
+    [
+        "a\nbeta_value()\ngamma_value()\n",
+        "beta_value()\n",
+        "b()\ngamma_value()\n",
+        "gamma_value()",
+        "twice",
+    ],
+    [
+        "{\n  \"a\": 1,\n  \"b\": 2\n}\n",
+        "\"a\": 1",
+        "\"a\": 3,",
+        ",",
+        "twice",
+    ],
+    [
+        "export function f(a) {\n}\n",
+        "function f(a)",
+        "export function f(a, b)",
+        "export",
+        "twice",
+    ],
+    [
+        "x = 1; // keep\n",
+        "x = 1",
+        "x = 2; // keep",
+        "; // keep",
+        "twice",
+    ],
+    ["g(\"a\", b);\n", "\"a\", b", "\"a\", c);", ");", "twice"],
+    [
+        "x = \"one\";\n",
+        "x = \"one",
+        "x = \"two\";",
+        "\";",
+        "twice",
+    ],
+    ["- one\n", "one", "- two", "-", "twice"],
+    ["a\nb\nnew\n", "b", "b\nnew", "new", "already"],
+    ["a\nnew\nb\n", "b", "new\nb", "new", "already"],
+    ["f(x, y);\n", "x", "x, y", ", y", "already"],
+];
+
+#[test]
+fn what_stands_beside_the_text_is_not_put_there_twice() {
+    for [text, old, new, twice, said] in REPEATED {
+        for end in ["\n", "\r\n"] {
+            let text = text.replace('\n', end);
+            let kind = ["edit_no_occurrence_found", "edit_no_change"];
+            let kind = kind[usize::from(*said == "already")];
+            let message = refuses(&text, old, new, kind);
+            assert!(message.contains(said), "{message}");
+            // `replace` does what it is told, as that of Gemini CLI, and says it.
+            let ws = Workspace::new().file("a.txt", &text);
+            let call = json!({"file_path": "a.txt", "old_string": old, "new_string": new});
+            let call = ws.tool("replace").arguments(&call).changing(&["a.txt"]);
+            let output = call.run().output();
+            assert!(
+                output.contains(&format!("`{twice}` is there twice")),
+                "{output}"
+            );
+        }
+    }
+    refuses(
+        "x = “hi”;\n",
+        "x = \"hi\"",
+        "x = \"ho\";",
+        "edit_no_occurrence_found",
+    );
+    for (text, old, new, after) in [
+        ("x\ny\n", "x", "x\n", "x\n\ny\n"),
+        (
+            "a {\n}\n",
+            "a {\n}",
+            "a {\n}\n\na {\n}",
+            "a {\n}\n\na {\n}\n",
+        ),
+        ("f(x)\n", "x", "(x)", "f((x))\n"),
+        (
+            "    g()\n    return None\n",
+            "    g()",
+            "    if g():\n        return None",
+            "    if g():\n        return None\n    return None\n",
+        ),
+        (
+            "say hello.\n",
+            "hello",
+            "hello. Good bye",
+            "say hello. Good bye.\n",
+        ),
+    ] {
+        becomes(text, old, new, after);
+    }
+}
+
+#[test]
+fn a_repeated_insertion_changes_nothing_whatever_is_quoted() {
+    let lines: Vec<String> = (1..7).map(|n| format!("line {n} of it\n")).collect();
+    for at in 0..6 {
+        for count in 1..=6 - at {
+            let old = lines[at..at + count].concat();
+            for inside in 0..=count {
+                let (above, below) = lines[at..at + count].split_at(inside);
+                let new = [&above.concat(), "new\n", &below.concat()].concat();
+                let after = lines.concat().replacen(&old, &new, 1);
+                becomes(lines.concat(), &old, &new, &after);
+                let ws = Workspace::new().file("a.txt", &after);
+                ws.tool("smart_edit")
+                    .arguments(&arguments(&ws, &old, &new))
+                    .run()
+                    .status();
+                assert_eq!(fs::read_to_string(ws.path("a.txt")).expect("text"), after);
+            }
+        }
+    }
+}
+
+#[test]
 fn ascii_in_new_lines_stays_whatever_a_quoted_comment_has() {
     for (comment, quoted, new) in [
         ("# Don’t", "# Don't", "x = 'a'"),
@@ -180,7 +335,7 @@ fn a_line_that_stands_for_code_left_out_is_not_written() {
     let new = "one\n// ... existing code ...";
     let message = refuses("one\ntwo\n", "one", new, "invalid_tool_params");
     assert!(message.contains("// ... existing code ..."), "{message}");
-    let before = "one\n// ... existing code ...\n";
+    let before = "one\ntwo\n// ... existing code ...\n";
     becomes(before, "one", new, before.replacen("one", new, 1));
 }
 

@@ -4,12 +4,12 @@
 use super::nearest::nearest;
 use super::syntax::{Check, Parser};
 use super::{BuiltinTool, ToolEnv, placeholder};
-use crate::edit::{has_lone_return, has_mixed_ends, whole_line_ends};
+use crate::edit::{has_lone_return, has_mixed_ends, repeated, whole_line_ends};
 use gemini_tools_core::tool::{
     Cancellation, Confirmation, Context, ErrorKind, FileDiff, ToolError, ToolResult,
 };
 use gemini_tools_syntax::MAX_BYTES;
-use gemini_tools_workspace::edit::{Occurrences, Replacement, SHOWN_BYTES, find};
+use gemini_tools_workspace::edit::{Match, Occurrences, Replacement, SHOWN_BYTES, find};
 use gemini_tools_workspace::journal::ChangeOrigin;
 use gemini_tools_workspace::line_endings::{differ_in_ends_only, with_end};
 use gemini_tools_workspace::lines::{beginning, encoding_of, read_range};
@@ -28,6 +28,9 @@ const MAX_DECODED_BYTES: u64 = 4 * 1024 * 1024;
 const NEAREST_TEXT_BYTES: usize = 64 * 1024;
 
 const LISTED_LINES: usize = 50;
+
+/// How many bytes around a match are searched for the ends of its lines.
+const FAR_BYTES: u64 = 4096;
 
 pub(super) struct Edit {
     pub(super) workspace: Arc<Workspace>,
@@ -171,6 +174,45 @@ impl Edit {
         } else {
             [old, new].map(Cow::Owned)
         })
+    }
+
+    /// Returns the texts before and behind a match, as much of them as `new` may repeat.
+    pub(super) fn around(
+        &self,
+        Subject { current, encoding }: Subject<'_>,
+        place: &Match,
+        new: &str,
+    ) -> Result<[String; 2], ToolError> {
+        let far = FAR_BYTES + 2 * new.len() as u64;
+        let first = encoding.mark().len() as u64;
+        let start = place.start.max(first);
+        // A wide character is not cut.
+        let from = (start.saturating_sub(far) / 4 * 4).max(first);
+        let read = |from: u64, until: u64| {
+            let bytes = read_range(&current.file, from, until - from);
+            let bytes = bytes.map_err(|e| self.io_error(&e))?;
+            Ok(encoding.decode(&bytes).into_owned())
+        };
+        Ok([read(from, start)?, read(place.end, place.end + far)?])
+    }
+
+    /// Returns a sentence for the answer that says which text is in the file twice after the edit,
+    /// if that is so at the first of the places.
+    pub(super) fn repetition(
+        &self,
+        subject: Subject<'_>,
+        found: &Occurrences,
+        [old, new]: [&str; 2],
+    ) -> Result<String, ToolError> {
+        let Some(place) = found.matches.first() else {
+            return Ok(String::new());
+        };
+        let [before, behind] = self.around(subject, place, new)?;
+        let repeated = repeated([&before, &behind], old, new);
+        Ok(repeated.map_or_else(String::new, |(text, _)| {
+            let text = brief(&text);
+            format!(" Now `{text}` is there twice: it stood beside old_string already.")
+        }))
     }
 
     pub(super) fn literal_plan(
@@ -519,7 +561,7 @@ fn replaced_lines(
     let Some(current) = &target.current else {
         return Ok(Vec::new());
     };
-    let lines = |place: &gemini_tools_workspace::edit::Match| {
+    let lines = |place: &Match| {
         let first = place.line as usize - 1;
         let bytes = read_range(&current.file, place.start, place.end - place.start)?;
         let inner = bytes.strip_suffix(b"\n").unwrap_or(&bytes);

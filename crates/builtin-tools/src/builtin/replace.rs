@@ -101,7 +101,12 @@ impl Call {
             return Err(edit.not_found(subject));
         }
         self.check_count(&found)?;
-        edit.literal_plan(subject, found, &new, &cx.cancel)
+        let note = edit.repetition(subject, &found, [&old, &new])?;
+        let mut plan = edit.literal_plan(subject, found, &new, &cx.cancel)?;
+        if let Plan::Replace(change) = &mut plan {
+            change.notes += &note;
+        }
+        Ok(plan)
     }
 
     fn check_count(&self, found: &Occurrences) -> Result<(), ToolError> {

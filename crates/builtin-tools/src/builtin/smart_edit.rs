@@ -9,27 +9,16 @@ mod correction;
 
 use super::edit::{Edit, Plan, Subject, line_list};
 use super::{BuiltinTool, OUTSIDE, ToolEnv, placeholder};
-use crate::edit::{
-    Edited, MAX_PLACES, Reading, Refusal, apply_inexactly, cuts_word, placed_literally, unit_of,
-    whole_lines,
-};
+use crate::edit::{self, Edited, MAX_PLACES, Reading, Refusal, apply_inexactly};
 #[cfg(feature = "full")]
 use gemini_tools_core::tool::ConfirmationDetails;
 use gemini_tools_core::tool::{
     Confirmation, Context, ErrorKind, Kind, Limit, Location, ToolError, ToolInfo, ToolInvocation,
     ToolResult, Usage,
 };
-use gemini_tools_workspace::edit::{Match, Replacement};
-use gemini_tools_workspace::lines::read_range;
+use gemini_tools_workspace::edit::Replacement;
 use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
-use std::borrow::Cow;
-
-/// How many bytes before a match are searched for the beginning of its line.
-const FAR_BYTES: u64 = 4096;
-
-/// How many bytes a character has at most, in any encoding.
-const CHARACTER_BYTES: u64 = 4;
 
 const MODEL_CHARS: usize = 400_000;
 
@@ -130,7 +119,11 @@ impl Call {
         match found.matches.as_slice() {
             [] => {}
             [place] if found.overlap.is_none() => {
-                let new = self.place_text(subject, place, old, new)?;
+                let [before, behind] = self.edit.around(subject, place, new)?;
+                let text = || self.text(subject).ok().flatten().map(Into::into);
+                let line = place.line as usize;
+                let new = edit::place([&before, &behind], line, old, new, text)
+                    .map_err(|refusal| self.refused(&refusal, subject))?;
                 return self.edit.literal_plan(subject, found, &new, &cx.cancel);
             }
             _ => {
@@ -175,6 +168,23 @@ impl Call {
         match refusal {
             Refusal::NotFound => self.edit.not_found(subject),
             Refusal::TooLarge => self.edit.too_large(subject),
+            Refusal::Several {
+                reading: None,
+                lines,
+            } => ambiguous(format!(
+                "old_string is in {path} within a line, and as whole lines if one looks past slips \
+                 (at {}); nothing was changed.",
+                line_list(lines.iter().map(|line| *line as u64))
+            )),
+            Refusal::Unclear {
+                reading: None,
+                line,
+                why,
+            } => ToolError::new(
+                ErrorKind::EditNoOccurrenceFound,
+                format!("old_string is at line {line} of {path}, but {why}; nothing was changed."),
+            )
+            .with_hint("Give whole lines in both texts, with the indentation that the file has."),
             Refusal::Several { reading, lines } => {
                 let places = match lines.len() {
                     0..=MAX_PLACES => gemini_tools_core::text::counted(lines.len(), "place"),
@@ -239,57 +249,6 @@ impl Call {
         });
         let name = edited.reading.map(Reading::name);
         self.edit.plan(subject, replacement, note, name)
-    }
-
-    /// Returns `new` with the indentation that it needs at `place`, where the file has `old`
-    /// literally: if the match begins behind the indentation of a line, the further lines of `new`
-    /// may lack it.
-    fn place_text<'t>(
-        &self,
-        subject: Subject<'_>,
-        place: &Match,
-        old: &str,
-        new: &'t str,
-    ) -> Result<Cow<'t, str>, ToolError> {
-        let Subject { current, encoding } = subject;
-        let read = |from: u64, until: u64| {
-            let bytes = read_range(&current.file, from, until - from);
-            bytes.map_err(|e| self.edit.io_error(&e))
-        };
-        let start = place.start.max(encoding.mark().len() as u64);
-        let from = start.saturating_sub(FAR_BYTES) / 4 * 4;
-        let from = from.max(encoding.mark().len() as u64);
-        let before = read(from, start)?;
-        let before = encoding.decode(&before);
-        let before = before.rsplit('\n').next().unwrap_or_default();
-        let behind = read(place.end, place.end + CHARACTER_BYTES)?;
-        if cuts_word(before, old, &encoding.decode(&behind))
-            && let Some(text) = self.text(subject)?
-            && let Some(line) = whole_lines(&text, old)
-        {
-            return Err(ambiguous(format!(
-                "old_string is at line {} of {} within a word, and at line {line} as whole lines \
-                 if one looks past slips; nothing was changed.",
-                place.line,
-                self.edit.path()
-            )));
-        }
-        let unit = || {
-            let text = self.text(subject).ok().flatten()?;
-            unit_of(text.lines())
-        };
-        placed_literally(before, old, new, unit).map_err(|why| {
-            ToolError::new(
-                ErrorKind::EditNoOccurrenceFound,
-                format!(
-                    "old_string is at line {} of {} without the indentation of its line, and {why}; \
-                     nothing was changed.",
-                    place.line,
-                    self.edit.path()
-                ),
-            )
-            .with_hint("Give whole lines in both texts, with the indentation that the file has.")
-        })
     }
 }
 

@@ -30,6 +30,7 @@ mod depth;
 mod fit;
 mod form;
 mod lines;
+mod literal;
 mod omission;
 mod reading;
 mod write;
@@ -38,10 +39,10 @@ use gemini_tools_workspace::line_endings::fitted;
 use std::collections::HashMap;
 use std::ops::Range;
 
-pub(crate) use depth::{placed_literally, unit_of};
 use fit::{Fit, Haystack, Rank};
 pub(crate) use form::{is_word, plain};
 use lines::{FileLines, ModelLines, indentation};
+pub(crate) use literal::{place, repeated};
 pub(crate) use omission::{is_comment, omission};
 use reading::Texts;
 
@@ -175,23 +176,10 @@ pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     let line_of = |at: usize| text[..at].matches('\n').count() + 1;
     match starts.as_slice() {
         [] => apply_inexactly(text, old, new),
-        [at] if cuts_word(&text[..*at], old, &text[at + old.len()..])
-            && let Some(line) = whole_lines(text, old) =>
-        {
-            Err(Refusal::Several {
-                reading: None,
-                lines: vec![line_of(*at), line],
-            })
-        }
         [at] => {
-            let before = text[..*at].rsplit('\n').next().unwrap_or_default();
-            let content = placed_literally(before, old, new, || depth::unit_of(text.lines()));
-            let content = content.map_err(|why| Refusal::Unclear {
-                reading: None,
-                line: line_of(*at),
-                why,
-            })?;
             let place = *at..at + old.len();
+            let around = [&text[..place.start], &text[place.end..]];
+            let content = literal::place(around, line_of(*at), old, new, || Some(text.into()))?;
             Ok(Edited {
                 content: if has_mixed_ends(old, new) {
                     content.into_owned()
@@ -360,6 +348,9 @@ fn edit_at(
         _ if rank != Rank::Part && is_quoted_elsewhere(haystack, texts, fit) => {
             Err(unclear("half of its lines are elsewhere as they are"))
         }
+        _ if rank == Rank::Part && is_repeated(file, haystack.place(fit), texts) => {
+            Err(unclear(literal::TWICE))
+        }
         // What the new text says otherwise, such as a line end more, has no effect there.
         _ if edit.content == file[edit.place.clone()]
             && !file.replace("\r\n", "\n").contains(&texts.new) =>
@@ -378,6 +369,16 @@ fn edit_at(
     })
 }
 
+/// Returns a line without the mark at its end, which a model may have mistyped.
+pub(crate) fn without_mark(line: &str) -> &str {
+    line.strip_suffix([',', ';', '.', ':']).unwrap_or(line)
+}
+
+fn is_repeated(file: &str, place: Range<usize>, texts: &Texts) -> bool {
+    let around = [&file[..place.start], &file[place.end..]];
+    repeated(around, &texts.old, &texts.new).is_some()
+}
+
 /// Returns true if half of the old text's lines are at another place exactly, and fewer are as deep
 /// at the one that was found. It probably means that other place then, which has changed since the
 /// model read it.
@@ -391,12 +392,14 @@ fn is_quoted_elsewhere(haystack: &Haystack<'_>, texts: &Texts, fit: &Fit<'_>) ->
         line.is_some_and(|line| indentation(file.line(line)) == indentation(old))
     };
     let here = filled().filter(is_as_deep).count();
-    let indices: HashMap<&str, usize> = filled().map(|(at, line)| (*line, at)).collect();
+    // A mark at the end may be mistyped here, and so it may be there.
+    let marked = filled().map(|(at, line)| (without_mark(line), at));
+    let indices: HashMap<&str, usize> = marked.collect();
     // For each line of the file at which the old text may begin, how many of its lines are there,
     // and how many characters these have.
     let mut starts: HashMap<usize, [usize; 2]> = HashMap::new();
     for line in (0..fit.first_line()).chain(fit.last_line() + 1..file.len()) {
-        let text = file.line(line);
+        let text = without_mark(file.line(line));
         if let Some(start) = indices.get(text).and_then(|at| line.checked_sub(*at)) {
             let [lines, chars] = starts.entry(start).or_default();
             *lines += 1;

@@ -23,7 +23,7 @@ const DIFF_TIME: Duration = Duration::from_millis(500);
 /// The old text has probably forgotten the line of the file above or below it if the new text has
 /// that line. This is the minimum length of such a line in bytes: a shorter one may be a bracket or
 /// keyword that is there by chance.
-const MIN_FORGOTTEN_BYTES: usize = 12;
+pub(super) const MIN_FORGOTTEN_BYTES: usize = 12;
 
 const NOT_AS_IT_SAYS: &str = "what it changes is not as it says";
 const MISTYPED_TOO: &str = "a word that it has differently is in a new line, too";
