@@ -63,6 +63,20 @@ fn a_hunk_that_is_elsewhere_than_it_says_is_named_in_the_answer() {
 }
 
 #[test]
+fn new_lines_alone_are_at_the_end_only_if_no_other_hunk_follows() {
+    let ws = Workspace::new().file("a.txt", "one\ntwo\n");
+    let body = "*** Update File: a.txt\n@@\n+zero\n@@\n-two\n+TWO";
+    let why = patch(&ws, body).error("edit_no_occurrence_found", 1);
+    assert!(why.contains("its place is not known"), "{why}");
+    let body = "*** Update File: a.txt\n@@\n-two\n+TWO\n@@\n+three\n@@\n+four";
+    patch(&ws, body).output();
+    assert_eq!(
+        text(&ws, "a.txt").as_deref(),
+        Some("one\nTWO\nthree\nfour\n")
+    );
+}
+
+#[test]
 fn an_explanation_shows_every_file_and_changes_none() {
     let ws = Workspace::new()
         .file("a.txt", "one\n")

@@ -22,6 +22,9 @@ const NOT_THERE: &str = "its lines are not in the file";
 const TOO_LARGE: &str =
     "its lines are not in the file as they are, and are too many to be compared otherwise";
 
+const NO_PLACE: &str = "it has no line that stays or goes, so its place is not known; give lines \
+                        that stay around it";
+
 const NO_MARKS: &str = "its unchanged lines are one blank less deep than there, so they seem to \
                         lack the blank that marks them";
 
@@ -105,9 +108,14 @@ pub fn apply(text: &str, hunks: &[Hunk]) -> Result<Patched, HunkError> {
     let mut file = Placing::new(text);
     let mut out = String::with_capacity(text.len());
     let mut readings = Vec::new();
-    let (beside, alone): (Vec<&Hunk>, Vec<&Hunk>) =
-        hunks.iter().partition(|hunk| hunk.old().next().is_some());
+    let has_old = |hunk: &Hunk| hunk.old().next().is_some();
+    let count = hunks.iter().rposition(has_old).map_or(0, |at| at + 1);
+    let (beside, alone) = hunks.split_at(count);
     for hunk in beside {
+        // What is above another hunk is not at the end of the file.
+        if !has_old(hunk) {
+            return Err(HunkError::missing(hunk, NO_PLACE));
+        }
         let (place, content, reading) = file.place(hunk)?;
         out.push_str(&text[file.done..place.start]);
         out.push_str(&content);
@@ -131,9 +139,7 @@ pub fn apply(text: &str, hunks: &[Hunk]) -> Result<Patched, HunkError> {
 fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError> {
     let is_meant = text.is_empty() || !hunk.is_numbered && hunk.anchors.is_empty();
     if !is_meant {
-        let why = "it has no line that stays or goes, so its place is not known; give lines that \
-                   stay around it";
-        return Err(HunkError::missing(hunk, why));
+        return Err(HunkError::missing(hunk, NO_PLACE));
     }
     let added = hunk.added();
     let plain = text.replace("\r\n", "\n");

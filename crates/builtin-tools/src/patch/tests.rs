@@ -495,7 +495,7 @@ fn line_ends_of_the_file_stay() {
 #[test]
 fn lines_alone_are_added_at_the_end() {
     assert_eq!(
-        update("a\nb\nc\n", "@@\n+d\n@@\n a\n-b\n+B").as_deref(),
+        update("a\nb\nc\n", "@@\n a\n-b\n+B\n@@\n+d").as_deref(),
         Ok("a\nB\nc\nd\n")
     );
     assert!(
