@@ -63,6 +63,40 @@ fn a_hunk_that_is_elsewhere_than_it_says_is_named_in_the_answer() {
 }
 
 #[test]
+fn a_patch_that_only_adds_lines_adds_them_once() {
+    for (before, unified, body) in [
+        ("s\nA\nB\ne\n", "@@ -1,2 +1,4 @@", " s\n+A\n+B\n A"),
+        (
+            "a {\n  1\n}\nz {\n}\n",
+            "@@ -3,2 +3,5 @@",
+            " }\n+b {\n+  2\n+}\n z {",
+        ),
+        (
+            "1\n}\nz\n}\n",
+            "@@ -1,4 +1,7 @@",
+            " 1\n }\n+b\n+1\n+}\n z\n }",
+        ),
+        ("one\ntwo\n", "@@ -1,1 +1,2 @@", "-one\n+one\n+new"),
+        ("one\ntwo\n", "@@ -2,1 +2,2 @@", "+new\n-two\n+two"),
+    ] {
+        let ws = Workspace::new().file("a.txt", before).file("b.txt", before);
+        let unified = format!("--- a/b.txt\n+++ b/b.txt\n{unified}\n{body}\n");
+        let body = format!("*** Update File: a.txt\n@@\n{body}");
+        patch(&ws, &body).output();
+        diff(&ws, &unified).output();
+        let once = text(&ws, "a.txt");
+        assert_eq!(once, text(&ws, "b.txt"));
+        for again in [patch(&ws, &body), diff(&ws, &unified)] {
+            again.must_say(&again.shown(), &["already"]);
+        }
+        assert_eq!(
+            [text(&ws, "a.txt"), text(&ws, "b.txt")],
+            [once.clone(), once]
+        );
+    }
+}
+
+#[test]
 fn new_lines_alone_are_at_the_end_only_if_no_other_hunk_follows() {
     let ws = Workspace::new().file("a.txt", "one\ntwo\n");
     let body = "*** Update File: a.txt\n@@\n+zero\n@@\n-two\n+TWO";

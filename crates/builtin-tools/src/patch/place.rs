@@ -387,12 +387,21 @@ impl<'t> Placing<'t> {
         let is_around = [hunk.lines.first(), hunk.lines.last()]
             .iter()
             .all(|line| line.is_some_and(|line| line.role == Role::Context));
-        // A hunk that only adds lines may have added them beside those by which it was found, unless
-        // it has a number, and what it says of the file's ends is so.
+        // A hunk that in effect only adds lines may have added them beside those by which it was
+        // found, above or below them.
+        let old: Vec<&str> = hunk.old().map(|line| line.text.as_str()).collect();
+        let only_adds = !has(Role::Removed)
+            || new.len() > old.len() && (new.starts_with(&old) || new.ends_with(&old));
         let is_added = |line: &&Line| line.role == Role::Added;
-        let beside = at.checked_sub(hunk.lines.iter().take_while(is_added).count());
-        let is_sure = hunk.start.is_some() && self.is_at_ends(hunk, at);
-        let beside = beside.filter(|at| !has(Role::Removed) && !is_sure && is_there(at));
+        let leading = hunk.lines.iter().take_while(is_added).count();
+        let beside = [
+            at.checked_sub(leading),
+            (at + old.len()).checked_sub(new.len()),
+        ];
+        let beside = beside
+            .into_iter()
+            .flatten()
+            .find(|at| only_adds && is_there(at));
         let says_much = has(Role::Added) || is_around;
         let elsewhere = if let Some(start) = hunk.start {
             let places = self.stated_places(start);
