@@ -226,6 +226,20 @@ fn a_repeated_insertion_changes_nothing_whatever_is_quoted() {
 }
 
 #[test]
+fn an_edit_is_not_called_done_while_the_file_has_its_line_with_other_letters() {
+    let text = "name = \"a\"\nversion = \"0.2.1\"\n\nname = \"b\"\nversion = \"0.2.2\"\n";
+    let (old, new) = ("versoin = \"0.2.1\"", "version = \"0.2.2\"");
+    let message = refuses(text, old, new, "edit_no_occurrence_found");
+    assert!(
+        message.contains("0.2.1") && !message.contains("already"),
+        "{message}"
+    );
+    let done = text.replace("0.2.1", "0.2.2");
+    refuses(&done, &old.replace("oi", "io"), new, "edit_no_change");
+    refuses(&done, old, new, "edit_no_change");
+}
+
+#[test]
 fn ascii_in_new_lines_stays_whatever_a_quoted_comment_has() {
     for (comment, quoted, new) in [
         ("# Don’t", "# Don't", "x = 'a'"),

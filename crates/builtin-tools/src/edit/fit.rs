@@ -656,7 +656,7 @@ impl<'a> Haystack<'a> {
     }
 
     /// Returns true if the file has all lines that the new text adds, and none of those that it
-    /// removes.
+    /// removes, not even with other letters.
     pub(super) fn may_be_done(&self, texts: &Texts) -> bool {
         let (old, new) = ModelLines::pair(&texts.old, &texts.new);
         let (old, new) = (old.trimmed(), new.trimmed());
@@ -667,7 +667,17 @@ impl<'a> Haystack<'a> {
         let mut added = new
             .iter()
             .filter(|line| !line.is_empty() && !old.contains(line));
-        !gone.any(is_there) && added.next().is_some_and(is_there) && added.all(is_there)
+        let is_mistyped = |line: &&str| {
+            let wanted = key(line, self.strict.blanks);
+            self.strict.numbers.keys().any(|there| {
+                self.likeness(&wanted, there, MIN_LIKENESS) >= MIN_LIKENESS
+                    && have_same_words(&wanted, there)
+                    && !new.iter().any(|new| key(new, self.strict.blanks) == *there)
+            })
+        };
+        !gone.any(|line| is_there(line) || is_mistyped(line))
+            && added.next().is_some_and(is_there)
+            && added.all(is_there)
     }
 }
 
