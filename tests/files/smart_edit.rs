@@ -226,6 +226,30 @@ fn a_repeated_insertion_changes_nothing_whatever_is_quoted() {
 }
 
 #[test]
+fn lines_that_differ_in_their_ends_only_are_places_alike() {
+    for (one, other) in [("\r\n", "\n"), ("\n", "\r\n")] {
+        let text = format!("1{one}  x = 1{one}  end{one}2{other}  x = 1{other}  end{other}");
+        let (old, new) = ("  x = 1\n  end", "  x = 2\n  end");
+        let kind = "edit_expected_occurrence_mismatch";
+        let message = refuses(&text, old, new, kind);
+        assert!(message.contains("line 2, line 5"), "{message}");
+        let ws = Workspace::new().file("a.txt", &text);
+        let mut call = json!({"file_path": "a.txt", "old_string": old, "new_string": new});
+        ws.call("replace", &call).error(kind, 1);
+        call["expected_replacements"] = json!(2);
+        ws.tool("replace")
+            .arguments(&call)
+            .changing(&["a.txt"])
+            .run()
+            .output();
+        let got = fs::read_to_string(ws.path("a.txt")).expect("text");
+        assert_eq!(got, text.replace("= 1", "= 2"));
+        let crlf = old.replace('\n', "\r\n");
+        becomes(&text, &crlf, "y", text.replacen(&crlf, "y", 1));
+    }
+}
+
+#[test]
 fn an_edit_is_not_called_done_while_the_file_has_its_line_with_other_letters() {
     let text = "name = \"a\"\nversion = \"0.2.1\"\n\nname = \"b\"\nversion = \"0.2.2\"\n";
     let (old, new) = ("versoin = \"0.2.1\"", "version = \"0.2.2\"");

@@ -112,9 +112,12 @@ pub fn find(
         found.matches = find_shown(open, path, encoding, old, cancel)?;
         found.by_replacement = !found.matches.is_empty();
     }
-    if !found.matches.is_empty() || !old.contains(['\n', '\r']) {
+    // A text that has no line end of its own kind may mean either kind, where the file has both.
+    let is_meant_so = found.by_replacement || old.contains('\r');
+    if !old.contains(['\n', '\r']) || is_meant_so && !found.matches.is_empty() {
         return Ok(Ok(found));
     }
+    let literal = found.matches.len();
     for ending in [LineEnding::Lf, LineEnding::Crlf, LineEnding::Cr] {
         let text = with_end(old, ending);
         if text != old {
@@ -130,7 +133,7 @@ pub fn find(
         end = if is_free { place.end } else { end };
         is_free
     });
-    found.by_line_ending = !found.matches.is_empty();
+    found.by_line_ending = found.matches.len() > literal;
     Ok(Ok(found))
 }
 

@@ -253,6 +253,12 @@ fn literal_places(text: &str, old: &str) -> Vec<usize> {
         return Vec::new();
     }
     let mut starts: Vec<usize> = starts.filter(whole).collect();
+    // Where the file has both line ends, a model can't see which of them a place has.
+    if !starts.is_empty() && !old.contains('\r') && old.contains('\n') {
+        let crlf = old.replace('\n', "\r\n");
+        let crlf = text.match_indices(&crlf).map(|(at, _)| at);
+        starts.extend(crlf.filter(whole));
+    }
     // One place that overlaps the only one is enough to leave it open which is meant.
     if let [at] = starts[..] {
         let next = at + text[at..].chars().next().map_or(0, char::len_utf8);
