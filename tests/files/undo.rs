@@ -1170,7 +1170,8 @@ fn shift(ws: &Workspace, hours: i64) -> PathBuf {
 
 #[test]
 fn a_log_that_cannot_be_read_is_named_and_not_passed_over() {
-    let breaks: [(&str, fn(&Path)); 4] = [
+    type Break = (&'static str, fn(&Path));
+    let breaks: [Break; 4] = [
         ("log is no regular file; remove it", make_fifo),
         ("log is ", |log| fs::create_dir(log).expect("made")),
         ("log is a link, or no directory; remove it", |log| {
