@@ -803,7 +803,7 @@ fn a_time_limit_that_is_no_number_is_refused() {
             .arguments(&serde_json::json!({"path": "."}))
             .env("GEMINI_TOOLS_TIMEOUT", odd)
             .run();
-        let message = answer.error("invalid_tool_params", 2);
+        let message = answer.error("policy_violation", 3);
         assert!(message.contains("GEMINI_TOOLS_TIMEOUT"), "{message}");
     }
     for fine in ["", "0", " 2.5 "] {

@@ -930,8 +930,7 @@ fn a_home_directory_that_does_not_exist_is_never_made() {
             (&["search_file_content", "line"], 0),
             (&["run_shell_command", "seq 20000"], 0),
             (&["run_shell_command", "sleep 0.1 & true"], 0),
-            (&["run_shell_command", "sleep 0.1", "is_background=true"], 1),
-            (&["save_memory", "x"], 1),
+            (&["run_shell_command", "sleep 9", "is_background=true"], 1),
             (&["--history"], 0),
             (&["--undo"], 1),
         ] {
@@ -940,7 +939,7 @@ fn a_home_directory_that_does_not_exist_is_never_made() {
         run(ws.get_tools(&["--mcp"]), 0);
         run(ws.get_tools(&["init", "--yes", "--trust"]), 1);
         run(ws.get_tools(&["init", "--yes", "--user"]), 1);
-        let said = run(ws.call_tool(&["write_file", "b.txt", "content=x"]), 0);
+        let said = run(ws.call_tool(&["write_file", "file_path=b.txt", "content=x"]), 0);
         assert!(
             said.contains("--undo can't take this change back: "),
             "{said}"

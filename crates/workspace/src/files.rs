@@ -77,22 +77,25 @@ pub fn check_private(directory: impl AsFd) -> Result<(), Errno> {
     }
 }
 
-/// Creates a directory with mode 700, and missing ones above it, but never a home directory, which
-/// holds `.gemini` and `.cache`: that its path leads nowhere is a slip, or means that there is none.
-/// An existing directory keeps its mode.
+/// Checks that the home directory exists that a directory of `.gemini` or `.cache` lies in. That its
+/// path leads nowhere is a slip, or means that there is none, so it is never made in passing.
+pub(crate) fn check_home(directory: &Path) -> io::Result<()> {
+    let is_in_home = |dir: &&Path| dir.ends_with(".gemini") || dir.ends_with(".cache");
+    let within = directory.ancestors().find(is_in_home);
+    match within.and_then(Path::parent) {
+        Some(home) => home.metadata().map(drop),
+        None => Ok(()),
+    }
+}
+
+/// Creates a directory with mode 700, and missing ones above it. An existing directory keeps its
+/// mode.
 ///
 /// # Errors
 ///
-/// Returns the operating system's error.
+/// Returns the operating system's error, or that of [`check_home`].
 pub fn make_private(directory: &Path) -> io::Result<()> {
-    let is_in_home = |dir: &&Path| dir.ends_with(".gemini") || dir.ends_with(".cache");
-    if let Some(home) = directory
-        .ancestors()
-        .find(is_in_home)
-        .and_then(Path::parent)
-    {
-        home.metadata()?;
-    }
+    check_home(directory)?;
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(directory)
 }

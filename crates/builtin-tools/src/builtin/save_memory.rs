@@ -103,11 +103,7 @@ pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolErro
         "" => &GEMINI_CLI,
         _ => host,
     });
-    let of = host.unwrap_or(&GEMINI_CLI);
-    let path = path_of(workspace, of, name).map_err(failure)?;
-    if workspace.home().is_some_and(|home| !home.exists()) {
-        return Err(failure(no_home(of)));
-    }
+    let path = path_of(workspace, host.unwrap_or(&GEMINI_CLI), name).map_err(failure)?;
     Ok(Call {
         workspace: Arc::clone(workspace),
         path,
@@ -125,17 +121,6 @@ pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> 
     HOSTS.iter().filter_map(path).collect()
 }
 
-fn no_home(host: &ClientHost) -> ToolError {
-    ToolError::new(
-        ErrorKind::MemoryToolExecutionError,
-        "There is no home directory to keep memories in.",
-    )
-    .with_hint(format!(
-        "Set {} to the absolute path of one.",
-        host.variables()
-    ))
-}
-
 /// Returns the path of a host's memory file. For Gemini CLI, `name` takes the place of the file's
 /// usual name; it must not be a path.
 fn path_of(
@@ -143,9 +128,13 @@ fn path_of(
     host: &ClientHost,
     name: Option<&str>,
 ) -> Result<PathBuf, ToolError> {
-    let directory = host
-        .directory(workspace.home())
-        .ok_or_else(|| no_home(host))?;
+    let directory = host.directory(workspace.home()).ok_or_else(|| {
+        ToolError::new(
+            ErrorKind::MemoryToolExecutionError,
+            "There is no home directory to keep memories in.",
+        )
+        .with_hint(format!("Set {} to an absolute path.", host.variables()))
+    })?;
     let name = name
         .filter(|_| host.is_gemini_cli())
         .unwrap_or(host.memory_file);

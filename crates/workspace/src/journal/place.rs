@@ -88,11 +88,15 @@ pub(crate) fn make_hour(dir: &OwnedFd, hour: u64) -> Result<(OwnedFd, bool), Err
     Ok((open_hour(dir, hour)?.ok_or(Errno::NOENT)?, true))
 }
 
-/// Opens a directory that only the user may use, and creates it if it is missing.
+/// Opens a directory that only the user may use, and creates it if it is missing. Missing
+/// directories above it, but for the home directory, are created with the default mode.
 pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
     use std::os::unix::fs::DirBuilderExt;
     let mut builder = std::fs::DirBuilder::new();
-    let above = path.parent().map_or(Ok(()), crate::files::make_private);
+    let above = path.parent().map_or(Ok(()), |above| {
+        crate::files::check_home(path)?;
+        std::fs::create_dir_all(above)
+    });
     let made = above.and_then(|()| match builder.mode(0o700).create(path) {
         Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
         made => made,
