@@ -36,7 +36,7 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
     let project = Project::open(&std::env::current_dir().unwrap_or_default());
     let policy = project.policy(&PolicyOptions::default());
     let (home, root, settings) = (project.home, project.root, project.settings);
-    // Who asks for kinds decides about calls, by the same settings, and reports their faults itself.
+    // Who asks for kinds decides about calls by the same settings, and reports their faults.
     if std::io::stderr().is_terminal() || options.notes && !options.kinds {
         let problems = settings.problems.iter().chain(&policy.problems);
         for problem in problems.chain(&settings.notes) {

@@ -20,7 +20,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Runs `work`, which may block, on a thread of its own. Where no thread can be started, tokio's
-/// `spawn_blocking` panics after it has queued the work, which then runs at any later time or never.
+/// `spawn_blocking` panics after it has queued the work, which then runs at any time or never.
 pub(crate) async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ToolError> {

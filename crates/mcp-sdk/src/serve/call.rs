@@ -134,7 +134,8 @@ pub(super) struct Talk {
 ///
 /// # Errors
 ///
-/// Returns an error if there can be no thread, if it has panicked, or was abandoned after its time limit.
+/// Returns an error if there can be no thread, or if it has panicked, or was abandoned after its
+/// time limit.
 pub(super) async fn attend<T: Send + 'static>(
     clock: &Arc<Clock>,
     cancel: Cancellation,

@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes that a name is unknown, if it is one of `names` but for a slip, or without its section.
+    /// Notes that a name is unknown, if it is one of `names` but for a slip or its section.
     pub(super) fn note_misspelt(&mut self, written: &str, names: &[&str]) {
         let is_meant = |name: &&&str| {
             let last = name.rsplit('.').next().unwrap_or(name);
