@@ -341,7 +341,7 @@ fn failures_of_the_agent_are_no_verdict() {
     let Some(api) = answering("[]") else { return };
     let ws = repository();
     let answer = review(&ws, &api, &["base"]).env("GEMINI_API_KEY", "").run();
-    failed(&answer, 4, &["GEMINI_API_KEY", "status 1"]);
+    failed(&answer, 42, &["GEMINI_API_KEY", "status 42"]);
     api.play(&json!({"faults": [{"fault": "SAFETY", "times": "always"}]}));
     failed(&review(&ws, &api, &["base"]).run(), 4, &["SAFETY"]);
     let look = json!({"id": "l", "tool": "glob", "args": {"pattern": "*"}});

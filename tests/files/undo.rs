@@ -939,7 +939,10 @@ fn a_home_directory_that_does_not_exist_is_never_made() {
         run(ws.get_tools(&["--mcp"]), 0);
         run(ws.get_tools(&["init", "--yes", "--trust"]), 1);
         run(ws.get_tools(&["init", "--yes", "--user"]), 1);
-        let said = run(ws.call_tool(&["write_file", "file_path=b.txt", "content=x"]), 0);
+        let said = run(
+            ws.call_tool(&["write_file", "file_path=b.txt", "content=x"]),
+            0,
+        );
         assert!(
             said.contains("--undo can't take this change back: "),
             "{said}"

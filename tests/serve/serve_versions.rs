@@ -521,7 +521,8 @@ fn a_client_is_asked_in_the_version_that_is_agreed_on_whatever_it_wanted() {
 
 #[test]
 fn what_the_newest_version_has_no_more_is_no_method() {
-    let mut server = Server::start(&Workspace::new(), &[]);
+    let ws = Workspace::new();
+    let mut server = Server::start(&ws, &[]);
     for (method, params) in [
         ("ping", json!({})),
         ("logging/setLevel", json!({"level": "debug"})),

@@ -215,7 +215,7 @@ fn as_many_matches_pass_as_max_allows() {
     let rules = "[[rule]]\nid='x'\npattern='bad'\nmax=2\n";
     for (count, status, says) in [
         (1, 0, "\"max\" can be 1"),
-        (2, 0, "Nothing found"),
+        (2, 0, "Nothing beyond \"max\" found"),
         (3, 1, "at most 2 are allowed"),
     ] {
         let ws = Workspace::new()

@@ -264,6 +264,11 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        // As Gemini CLI does. The journal, which is written first, never makes a home directory. If
+        // this fails, so does the write, which says why.
+        if let Some(home) = self.workspace.home() {
+            let _ = std::fs::create_dir_all(home);
+        }
         let (is_new, notes) = self.save(cx).map_err(failure)?;
         let quoted = excerpt(&self.fact.stored, SHOWN_CHARS);
         let mut message = if is_new {
