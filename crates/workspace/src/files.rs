@@ -93,7 +93,7 @@ pub(crate) fn check_home(directory: &Path) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Returns the operating system's error, or that of [`check_home`].
+/// Returns the operating system's error, also if the home directory does not exist that it is in.
 pub fn make_private(directory: &Path) -> io::Result<()> {
     check_home(directory)?;
     let mut builder = DirBuilder::new();
