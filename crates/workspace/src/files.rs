@@ -77,8 +77,8 @@ pub fn check_private(directory: impl AsFd) -> Result<(), Errno> {
     }
 }
 
-/// Checks that the home directory exists that a directory of `.gemini` or `.cache` lies in. That its
-/// path leads nowhere is a slip, or means that there is none, so it is never made in passing.
+/// Checks that the home directory exists that a directory of `.gemini` or `.cache` lies in. That
+/// its path leads nowhere is a slip, or means that there is none, so it is never made in passing.
 pub(crate) fn check_home(directory: &Path) -> io::Result<()> {
     let is_in_home = |dir: &&Path| dir.ends_with(".gemini") || dir.ends_with(".cache");
     let within = directory.ancestors().find(is_in_home);
