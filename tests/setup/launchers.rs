@@ -75,7 +75,9 @@ impl Checkout {
 
     fn install(&self, name: &str, script: &str) {
         let path = self.root.join("tools").join(name);
-        fs::write(&path, script).expect("a script");
+        let text = path.with_extension("text");
+        fs::write(&text, script).expect("a script");
+        copy_program(&text, &path);
         set_mode(&path, 0o755);
     }
 
