@@ -418,7 +418,7 @@ fn a_file_system_that_becomes_read_only_during_a_patch_or_its_undo_leaves_the_ch
             exec 8< small/tree/f0 9< small/tree/f249
             (cd small/tree && exec "$1" {second} > ../../../said 2>&1) & pid=$!
             while [ small/tree/f0 -ef /proc/self/fd/8 ] && [ small/tree/f249 -ef /proc/self/fd/9 ]; do :; done
-            kill -STOP $pid && mount -o remount,ro small || exit 98
+            kill -STOP $pid && mount -o remount,ro small || {{ kill -KILL $pid; exit 98; }}
             kill -CONT $pid; wait $pid
             list() {{ (cd small/tree && echo '{{"path": "."}}' | "$1" list_directory > ../../../$2); }}
             list "$1" pending; mount -o remount,rw small; list "$1" next
@@ -440,6 +440,11 @@ fn a_file_system_that_becomes_read_only_during_a_patch_or_its_undo_leaves_the_ch
         let run = ws.program(Path::new("unshare"), &args).unwatched().run();
         if run.status() == 99 || run.errors().contains("unshare failed") {
             return skipped("the right to mount a file system");
+        }
+        // It had ended, or was stopped while it had a file open for writing, which keeps the system from being made
+        // read-only.
+        if run.status() == 98 {
+            continue;
         }
         let read = |name: &str| fs::read_to_string(ws.root().join(name)).expect("an answer");
         let said = read("said");
