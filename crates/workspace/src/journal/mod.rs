@@ -36,7 +36,9 @@
 //!
 //! let dir = tempfile::tempdir()?;
 //! let (home, root) = (dir.path().join("home"), dir.path().join("project"));
-//! std::fs::create_dir(&root)?;
+//! for directory in [&home, &root] {
+//!     std::fs::create_dir(directory)?;
+//! }
 //! let root = root.canonicalize()?;
 //! let workspace = Workspace::open_at(&root, &[], Some(&home))?;
 //! let caller = || Caller { program: "editor".to_owned(), session: "today".to_owned() };
