@@ -236,7 +236,7 @@ fn misspelt(name: &str) -> Option<Diagnostic> {
     let meant = meant
         .first()
         .filter(|_| NAMES.iter().all(|known| own(known).0 != rest))?;
-    let what = format!("There is no such variable; is {meant} meant?");
+    let what = format!("There is no such variable, but there is {meant}");
     let fault = Diagnostic::error("variable-name", "", name, what);
     Some(fault.advise(MAY_RESTRICT, "Correct it, or unset it."))
 }

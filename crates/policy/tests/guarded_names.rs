@@ -60,12 +60,18 @@ fn guarded(root: &Path) -> BTreeMap<String, Vec<u8>> {
                 .into_owned();
             if path.is_dir() {
                 pending.push(path);
-            } else if GUARDED.contains(&name.as_str()) || name.starts_with(".git") {
+            } else if GUARDED.contains(&name.as_str()) || is_in_guarded_directory(&name) {
                 found.insert(name, fs::read(&path).expect("its content"));
             }
         }
     }
     found
+}
+
+/// A pattern that is part of a longer word, as in `-t.git*`, matches nothing: bash leaves it as it
+/// is, and a directory with this very name is not guarded.
+fn is_in_guarded_directory(name: &str) -> bool {
+    name.starts_with(".git/") || name.starts_with(".github/")
 }
 
 /// Writes one character of a name in one of the ways that bash knows.
