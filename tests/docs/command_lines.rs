@@ -12,7 +12,7 @@ use clap_complete::{Shell, generate};
 use gemini_tools_executables::{call_tool, get_tools, run_agent, serve_tools};
 use serde_json::json;
 
-use crate::harness::{Answer, Workspace, executable, hold_generated, skipped};
+use crate::harness::{Answer, Workspace, executable, hold_generated, set_mode, skipped};
 
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
@@ -621,8 +621,7 @@ fn runs_nothing_that_names_say(shell: &str) {
     );
     let ws = ws.outside("stub/get_tools", stub);
     let stubs = PathBuf::from(ws.outside_path("stub"));
-    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(stubs.join("get_tools"), executable).expect("its mode");
+    set_mode(&stubs.join("get_tools"), 0o755);
     for line in [
         "call_tool ",
         "call_tool s__",

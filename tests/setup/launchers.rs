@@ -75,9 +75,7 @@ impl Checkout {
 
     fn install(&self, name: &str, script: &str) {
         let path = self.root.join("tools").join(name);
-        let text = path.with_extension("text");
-        fs::write(&text, script).expect("a script");
-        copy_program(&text, &path);
+        fs::write(&path, script).expect("a script");
         set_mode(&path, 0o755);
     }
 

@@ -2,10 +2,9 @@
 //! starts `call_tool` as 0.61 does with `GITHUB_SHA`: with few variables.
 
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use crate::harness::{Workspace, executable};
+use crate::harness::{Workspace, executable, set_mode};
 
 const DENY: &str = "[[rule]]\ntoolName = \"write_file\"\ndecision = \"deny\"\npriority = 10\n";
 
@@ -30,7 +29,7 @@ fn status_of_writing(host: &Host<'_>) -> Option<i32> {
         );
     let home = ws.root().join("home");
     let wrapper = home.join("wrapper");
-    std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    set_mode(&wrapper, 0o755);
     let mut child = Command::new("/bin/sh")
         .arg(home.join(host.name))
         .current_dir(ws.dir())

@@ -679,7 +679,14 @@ pub fn set_age(path: &Path, secs: u64) {
     file.set_times(times).expect("its times");
 }
 
+/// Sets a file's mode. A script that becomes executable is copied first, for the reason that [`copy_program`] has.
 pub fn set_mode(path: &Path, mode: u32) {
+    let is_plain = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    if mode & 0o111 != 0 && is_plain && fs::read(path).is_ok_and(|text| text.starts_with(b"#!")) {
+        let copy = path.with_extension("copied");
+        copy_program(path, &copy);
+        fs::rename(&copy, path).expect("a copy in its place");
+    }
     fs::set_permissions(path, Permissions::from_mode(mode)).expect("a file's mode");
 }
 
