@@ -156,9 +156,13 @@ impl Policy {
                 is_unknown,
                 ..RuleSubject::plain(asked, &texts)
             };
-            let rule = self.first(&subject);
+            // Rules without a prefix are about commands. For a text they count as not there: one
+            // that comes first must not hide one by prefix.
             let is_text = command.is_none() && !is_unknown;
-            if is_text && !rule.is_some_and(Rule::is_by_prefix) {
+            let mut rules = self.rules.iter();
+            let rule =
+                rules.find(|rule| (!is_text || rule.is_by_prefix()) && rule.decides(&subject));
+            if is_text && rule.is_none() {
                 continue;
             }
             let part = self.verdict(rule, asked);
