@@ -24,6 +24,13 @@ const LINES: u64 = 1_000;
 
 const ALLOW: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ndecision = \"allow\"\npriority = 900\nallowRedirection = true\n";
 
+/// Names that no file has yet: bash leaves a pattern for them as it is.
+const ABSENT: [&str; 3] = [
+    ".github/workflows/new.yml",
+    ".git/hooks/post-merge",
+    ".git/new/x",
+];
+
 const GUARDED: [&str; 7] = [
     ".envrc",
     ".git/hooks/pre-commit",
@@ -179,6 +186,8 @@ fn what_reads_or_runs_guarded_files_is_not_asked_about() {
 }
 
 const READING: &[&str] = &[
+    "docker build -f Dockerfile.dev -t \"$TAG\" .",
+    "sort -o \"$out\" new",
     "cat package.json .git/config",
     "cat package.json | jq -r .version",
     "cat .git/config; gh pr create --title 'about package.json'",
@@ -248,6 +257,13 @@ const READING: &[&str] = &[
 ];
 
 const WRITING: &[&str] = &[
+    "cp new .github/workflows/ci?.yml",
+    "tee ~/.gemini/policies/a?.toml <new",
+    "sort new >.vscode/[a]*",
+    "curl -so $HOME/.gemini/policies/a.toml https://example.com",
+    "tar cf ~+/.gemini/policies/a.toml new",
+    "sort -o \"$PWD\"/package.'json' new",
+    "uniq new ${x}/.envrc",
     "git config alias.x '!./evil'",
     "cp new ~/.bashr?",
     "rm ~root/.ssh/*",
@@ -371,7 +387,11 @@ fn no_spelling_of_a_guarded_name_is_written_without_a_question() {
     for _ in 0..LINES * number("GEMINI_TOOLS_TRIALS").unwrap_or(1) {
         let policy = Policy::from_texts(&rules, &Settings::default(), &root);
         let is_guarded = random.below(2) == 0;
-        let names = if is_guarded { &GUARDED[..] } else { &FREE[..] };
+        let names = match is_guarded {
+            true if random.below(4) == 0 => &ABSENT[..],
+            true => &GUARDED[..],
+            false => &FREE[..],
+        };
         let line = line(names[random.below(names.len())], &mut random);
         let Some(runs) = unasked(&policy, &line) else {
             guards += usize::from(is_guarded);

@@ -127,8 +127,6 @@ pub struct Command {
     pub patterns: Vec<Option<String>>,
     /// The source text of the command, or only that of its name if the name can't be known.
     pub text: String,
-    /// The unknown words as they are written in the source, for rules that deny a word wherever it
-    /// stands.
     unknown: String,
 }
 
@@ -289,6 +287,12 @@ impl Command {
         let known = self.words.iter().flatten().map(String::as_str);
         self.may_begin_with(prefix)
             || mention::mentioned(prefix, &known.chain([self.unknown.as_str()]))
+    }
+
+    /// Returns the words that can't be known before the line runs, as the line has them, with blanks
+    /// between.
+    pub fn unknown(&self) -> &str {
+        &self.unknown
     }
 
     /// Returns true if the words may begin with those of a prefix. An unknown word matches

@@ -1,9 +1,9 @@
 //! The files that a line of shell may write, as bash will name them.
 //!
 //! A name can be written in many ways: `.g'i't`, `.{git,x}`, `packag?.json`. So the words are taken
-//! from the analysis of the line, without their quotes, and lists in braces are expanded. Patterns
-//! are compared with the names of existing files, because bash expands a pattern to existing names
-//! only.
+//! from the analysis of the line, without their quotes, and lists in braces are expanded. A pattern
+//! is compared with the names of existing files, and also counts as a name itself: bash leaves it as
+//! it is if no file matches.
 
 use super::Guard;
 use super::programs::{self, is_writer};
@@ -291,7 +291,7 @@ impl Guard<'_> {
     fn covers_words(&self, (command, words): &WrittenWords<'_>, is_known: bool) -> bool {
         let is_sure = programs::is_sure(command);
         let root = command.root();
-        let plain = |word: &String| word.to_ascii_lowercase();
+        let plain = |word: &str| word.to_ascii_lowercase();
         let covers = |word: &String| {
             match root {
                 // Without `-i`, `sed` only writes to files that its script names.
@@ -326,10 +326,15 @@ impl Guard<'_> {
                 ))
             })
         };
+        // A word with a variable can't be compared, but what it names may stand in it whole.
+        let names_guarded = || {
+            let unknown = plain(&command.unknown().replace(['"', '\'', '\\'], ""));
+            !command.root().ends_with('=') && parts_of_code(&unknown).any(may_be_found)
+        };
         let mut words = words.iter();
         words.any(|word| match word {
             Some(word) => covers(word) || has_ending(word),
-            None => is_sure,
+            None => is_sure || names_guarded(),
         })
     }
 
@@ -375,11 +380,8 @@ impl Guard<'_> {
         alternatives.iter().any(|alternative| {
             // bash expands a word as a whole.
             let covers = |path: &str| {
-                if path.contains(['*', '?', '[']) && path != alternative {
-                    self.covers(&text(&parts_of(path)))
-                } else {
-                    self.covers_pattern(path, is_known)
-                }
+                self.covers(&unescaped(path))
+                    || path == alternative && self.covers_pattern(path, is_known)
             };
             parts(alternative).is_none_or(|paths| paths.into_iter().any(covers))
         })
@@ -389,7 +391,7 @@ impl Guard<'_> {
         let parts = parts_of(path);
         let is_wild = |unit: &Unit| !matches!(unit, Unit::Char(_));
         if !parts.iter().flatten().any(is_wild) {
-            return self.covers(&text(&parts));
+            return false;
         }
         if !is_known {
             return true;
@@ -485,9 +487,13 @@ fn literal(part: &[Unit]) -> Option<String> {
     part.iter().map(text).collect()
 }
 
-fn text(parts: &[Vec<Unit>]) -> String {
-    let parts: Vec<String> = parts.iter().filter_map(|part| literal(part)).collect();
-    parts.join("/")
+fn unescaped(pattern: &str) -> String {
+    let mut chars = pattern.chars();
+    let next = || match chars.next()? {
+        '\\' => Some(chars.next().unwrap_or('\\')),
+        c => Some(c),
+    };
+    std::iter::from_fn(next).collect()
 }
 
 /// Returns true if a pattern, in lower case, may match a path with a listed name where `*` and `?`
