@@ -42,21 +42,28 @@ const ENDINGS: [&str; 6] = ["bzl", "bazel", "bzlmod", "mk", "cmake", "code-works
 /// Directories of agents, editors, git, CI services and builds, and of programs in the home
 /// directory. Upper and lower case count as the same, as on some file systems.
 pub(super) const DIRECTORIES: &str = "\
-    .agent .agents .aider .amazonq .amp .cargo .circleci .claude .cline .clinerules .codeium .codex .config \
-    .continue .copilot .crush .cursor .devcontainer .direnv .fleet .gemini .git .githooks .github .goose .husky \
-    .idea .junie .kilo .kilocode .kiro .mvn .opencode .qwen .roo .ssh .vscode .windsurf .yarn .zed";
+    .agent .agents .aider .amazonq .amp .augment .buildkite .cargo .circleci .claude .cline \
+    .clinerules .codeium .codex .config .continue .copilot .crush .cursor .devcontainer .direnv \
+    .fleet .forgejo .gemini .git .gitea .githooks .github .goose .helix .hg .husky .idea .iflow \
+    .junie .kilo .kilocode .kiro .mise .mvn .opencode .qwen .roo .ssh .trae .vscode .windsurf \
+    .woodpecker .yarn .zed";
 
 /// Files of agents, editors, git, CI services and builds, like [`DIRECTORIES`] in upper or lower
 /// case. `HEAD` is listed because it turns a directory into a git repository, whose settings name
 /// programs, and ignore files because they hide other files from tools.
 const FILES: &str = "\
-    .aider.conf.yml .aiexclude .bash_aliases .bash_login .bash_logout .bash_profile .bashrc .claude.json \
-    .claudeignore .codeiumignore .crush.json .crushrc .cshrc .cursorignore .cursorrules .env .envrc .exrc .gdbinit \
-    .geminiignore .gitconfig .gitlab-ci.yml .gitmodules .inputrc .kshrc .lefthook.yml .lldbinit .login .mcp.json \
-    .mise.local.toml .mise.toml .nvimrc .npmrc .pnpmfile.cjs .pre-commit-config.yaml .profile .qwenignore .ripgreprc \
-    .tcshrc .tool-versions .vimrc .xinitrc .xprofile .xsession .yarnrc .yarnrc.yml .zlogin .zlogout .zprofile \
-    .zshenv .zshrc azure-pipelines.yml bitbucket-pipelines.yml crush.json crushrc gemini-extension.json HEAD \
-    Jenkinsfile kilo.json kilo.jsonc lefthook.yml mcp.json mise.toml opencode.json opencode.jsonc \
+    .aider.conf.yml .aiexclude .appveyor.yml .bash_aliases .bash_login .bash_logout .bash_profile \
+    .bashrc .cirrus.yml .claude.json .claudeignore .codeiumignore .crush.json .crushrc .cshrc \
+    .cursorignore .cursorrules .devcontainer.json .dir-locals.el .drone.yml .env .envrc .exrc \
+    .gdbinit .geminiignore .gitconfig .gitlab-ci.yml .gitmodules .gvimrc .inputrc .kshrc \
+    .lefthook-local.yml .lefthook.json .lefthook.toml .lefthook.yaml .lefthook.yml .lldbinit \
+    .login .mcp.json .mise.local.toml .mise.toml .npmrc .nvim.lua .nvimrc .pnpmfile.cjs \
+    .pre-commit-config.yaml .profile .qwenignore .ripgreprc .tcshrc .tool-versions .travis.yml \
+    .vimrc .woodpecker.yml .xinitrc .xprofile .xsession .yarnrc .yarnrc.yml .zlogin .zlogout \
+    .zprofile .zshenv .zshrc _vimrc appveyor.yml azure-pipelines.yaml azure-pipelines.yml \
+    bitbucket-pipelines.yml bun.lock cloudbuild.yaml crush.json crushrc gemini-extension.json \
+    go.work HEAD Jenkinsfile kilo.json kilo.jsonc lefthook-local.yml lefthook.json lefthook.toml \
+    lefthook.yaml lefthook.yml mcp.json mise.local.toml mise.toml opencode.json opencode.jsonc \
     qwen-extension.json";
 
 const EDIT_WORDS: [&str; 14] = [
