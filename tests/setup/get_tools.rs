@@ -267,6 +267,11 @@ fn qwen_code_gets_two_tools_by_its_own_names_too() {
             .iter()
             .all(|one| one["name"] == "glob")
     );
+    let of_person = ws
+        .get_tools(&[])
+        .env("QWEN_CODE_LEGACY_MCP_BLOCKING", "1")
+        .run();
+    assert_eq!(of_person.json(), all(&ws).json());
     let found = ws
         .file("a.txt", "one")
         .call("grep_search", &json!({"pattern": "one"}));

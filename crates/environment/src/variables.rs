@@ -250,9 +250,11 @@ pub fn is_dangling(path: &Path) -> bool {
 }
 
 /// Returns true if qwen-code has started this program. Seen in qwen-code 0.24.4: it sets
-/// `QWEN_CODE_NO_RELAUNCH` and others for every program that it starts.
+/// `QWEN_CODE_NO_RELAUNCH` for every program that it starts, and `QWEN_CODE` for commands of the
+/// model. Others that begin so, such as `QWEN_CODE_LEGACY_MCP_BLOCKING`, are settings of a person's.
 pub fn is_in_qwen() -> bool {
-    std::env::vars_os().any(|(name, _)| name.as_encoded_bytes().starts_with(b"QWEN_CODE"))
+    let signs = ["QWEN_CODE", "QWEN_CODE_NO_RELAUNCH"];
+    signs.iter().any(|name| std::env::var_os(name).is_some())
 }
 
 /// Returns the path of the file in which the user sets variables for all projects.
