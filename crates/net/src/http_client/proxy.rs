@@ -38,19 +38,22 @@ pub(super) fn find_proxy(uri: &Uri) -> Result<Option<Proxy>, NetError> {
 }
 
 /// Returns true if a list of exempt hosts names a host in a way that the library does not know:
-/// `*` also stands for addresses, and a host with a port for that port only.
+/// `*` also stands for addresses, and a host with a port for that port only. Blanks separate hosts as
+/// well as commas, and a name may end in a dot, as for curl.
 fn is_exempt(uri: &Uri, list: &str) -> bool {
     let is_secure = uri.scheme_str() == Some("https");
     let port = uri.port_u16().unwrap_or(if is_secure { 443 } else { 80 });
     let port = format!(":{port}");
-    let mut entries = list.split(',').map(str::trim);
+    let entries = list.split(|c: char| c == ',' || c.is_whitespace());
+    let entries = entries.map(|entry| entry.strip_suffix('.').unwrap_or(entry));
+    let mut entries = entries.filter(|entry| !entry.is_empty());
     entries.any(|entry| {
         let host = entry.strip_suffix(&port);
         // `::1:80` is an address, not a host and a port.
         let host = host.filter(|_| entry.parse::<IpAddr>().is_err());
-        let host = host.map(|host| host.trim_matches(['[', ']']));
-        let exempt = host.map(|host| Matcher::builder().all("http://any").no(host).build());
-        entry == "*" || exempt.is_some_and(|exempt| exempt.intercept(uri).is_none())
+        let host = host.unwrap_or(entry).trim_matches(['[', ']']);
+        let exempt = Matcher::builder().all("http://any").no(host).build();
+        entry == "*" || exempt.intercept(uri).is_none()
     })
 }
 
@@ -115,6 +118,7 @@ mod tests {
             ("10.0.0.0/8:80", [true, false, false]),
             ("[fd00::1]:443, .example:81", [false, true, true]),
             ("example:81", [false, false, true]),
+            ("b.example 10.0.0.0/8\ta.example.", [true, false, true]),
             ("::1:443,fd00::1:80,:80,:443,:81", [false; 3]),
         ] {
             let found = all.map(|uri| is_exempt(&uri.parse().expect("an address"), list));
