@@ -155,6 +155,38 @@ fn definitions_come_before_the_lines_that_use_them() {
 }
 
 #[test]
+fn an_outline_has_all_or_is_refused_whatever_time_it_takes() {
+    let function = |i| format!("function f{i}(a, b) {{\n  return g(a, [b, {{c: {i}}}]);\n}}\n");
+    let mut refused = String::new();
+    for count in [30, 400, 1_000, 2_000, 4_000, 8_000, 16_000] {
+        let text: String = (0..count).map(function).collect();
+        let twin = format!("function f{}_twin() {{}}\n", count - 1);
+        let ws = Workspace::new().file("a.js", text).file("b.js", twin);
+        let outline = json!({"absolute_path": "a.js", "outline": true});
+        let said = ws.tool("read_file").arguments(&outline).run();
+        let said = said.text();
+        let more = said
+            .split_once('(')
+            .and_then(|(_, end)| end.split_once(" more within"));
+        let more = more.map_or(0, |(more, _)| more.parse().expect("a number"));
+        let listed = said.matches(" function f").count() + more;
+        assert!(
+            listed == count || said.contains("is not parsed"),
+            "{count}: {said}"
+        );
+        let search = json!({"pattern": format!("f{}(_|\\b)", count - 1), "definitions": true});
+        let found = ws.call("search_file_content", &search).output();
+        let is_whole = found.contains("Found 2 definitions");
+        assert!(
+            is_whole || found.contains("(Not all files were looked at."),
+            "{found}"
+        );
+        refused = said.to_owned();
+    }
+    assert!(refused.contains("no larger than 1 MiB"), "{refused}");
+}
+
+#[test]
 fn a_patch_names_the_lines_that_it_breaks_in_each_file() {
     let ws = Workspace::new().file("a.rs", SOURCE).file("b.rs", SOURCE);
     let broken = |name: &str| {

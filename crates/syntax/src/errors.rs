@@ -29,7 +29,7 @@ pub fn new_errors(old: &str, new: &str, language: Language) -> Vec<SyntaxError> 
     if !is_source(old) || !is_source(new) {
         return Vec::new();
     }
-    let Some(parser) = TimedParser::new(language) else {
+    let Some(parser) = TimedParser::new(language, BUDGET) else {
         return Vec::new();
     };
     let change = Change::new(old, new);

@@ -1,9 +1,10 @@
 //! Lists the definitions in a text, by queries that each grammar has for that.
 
 use crate::parser::{TimedParser, is_source, thread_time};
-use crate::{Language, Symbol};
+use crate::{Language, OUTLINE_BUDGET, Symbol};
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tree_sitter::{
@@ -17,32 +18,30 @@ const NAME_CHARS: usize = 80;
 /// The prefix of the capture names by which queries mark definitions.
 const DEFINITION: &str = "definition.";
 
-/// Returns the definitions in a text, sorted by line. Returns nothing for a text that is larger
-/// than [`crate::MAX_BYTES`], is generated or minified, or takes the parser longer than
-/// [`crate::BUDGET`].
+/// Returns all definitions in a text, sorted by place. Returns `None`, and never a part of them,
+/// for a text that is larger than [`crate::MAX_BYTES`], is generated or minified, has more than
+/// 20,000, or takes longer than [`OUTLINE_BUDGET`].
 #[must_use]
-pub fn outline(text: &str, language: Language) -> Vec<Symbol> {
+pub fn outline(text: &str, language: Language) -> Option<Vec<Symbol>> {
     if !is_source(text) {
-        return Vec::new();
+        return None;
     }
-    let Some(query) = query(language) else {
-        return Vec::new();
-    };
-    let Some(mut parser) = TimedParser::new(language) else {
-        return Vec::new();
-    };
-    let Some(tree) = parser.parse(text) else {
-        return Vec::new();
-    };
-    let mut symbols = matches(&query, tree.root_node(), text, parser.until);
-    symbols.sort_by_key(|symbol| (symbol.line, usize::MAX - symbol.end_line));
-    let mut around: Vec<usize> = Vec::new();
-    for symbol in &mut symbols {
-        around.retain(|end| *end >= symbol.end_line);
+    let query = query(language)?;
+    let mut parser = TimedParser::new(language, OUTLINE_BUDGET)?;
+    let tree = parser.parse(text)?;
+    let mut symbols = matches(&query, tree.root_node(), text, parser.until)?;
+    symbols.sort_by_key(|(bytes, _)| (bytes.start, Reverse(bytes.end)));
+    symbols.dedup_by(|(_, next), (_, one)| {
+        (next.line, &next.name, &next.kind) == (one.line, &one.name, &one.kind)
+    });
+    let mut around: Vec<Range<usize>> = Vec::new();
+    let nested = symbols.into_iter().map(|(bytes, mut symbol)| {
+        around.retain(|outer| outer.end >= bytes.end && *outer != bytes);
         symbol.depth = around.len();
-        around.push(symbol.end_line);
-    }
-    symbols
+        around.push(bytes);
+        symbol
+    });
+    Some(nested.collect())
 }
 
 /// Returns the query for the definitions of a language. Each is compiled only once in a process.
@@ -74,7 +73,11 @@ fn query(language: Language) -> Option<Arc<Query>> {
     Some(query)
 }
 
-fn matches(query: &Query, root: Node<'_>, text: &str, until: Duration) -> Vec<Symbol> {
+/// A definition with its place in the text.
+type Placed = (Range<usize>, Symbol);
+
+/// Returns `None` if the time is up or there are too many.
+fn matches(query: &Query, root: Node<'_>, text: &str, until: Duration) -> Option<Vec<Placed>> {
     let mut is_over = |_: &_| {
         if thread_time() < until {
             ControlFlow::Continue(())
@@ -89,27 +92,38 @@ fn matches(query: &Query, root: Node<'_>, text: &str, until: Duration) -> Vec<Sy
     let mut seen = HashSet::new();
     let mut symbols = Vec::new();
     while let Some(found) = matches.next() {
-        let mut name = None;
+        let mut name: Option<(Node<'_>, usize)> = None;
         let mut definition = None;
         for capture in found.captures() {
             let capture_name = names[capture.index as usize];
             if capture_name == "name" {
-                name = Some(capture.node);
+                let first = name.map_or(capture.node, |(first, _)| first);
+                name = Some((first, capture.node.end_byte()));
             } else if let Some(kind) = capture_name.strip_prefix(DEFINITION) {
                 definition = Some((kind, capture.node));
             }
         }
-        let (Some(name), Some((kind, node))) = (name, definition) else {
+        let (Some((name, end)), Some((kind, node))) = (name, definition) else {
             continue;
         };
-        if symbols.len() < MAX_SYMBOLS && seen.insert(name.id()) {
-            symbols.push(symbol(kind, name, node, text));
+        if seen.insert(name.id()) {
+            symbols.push(symbol(kind, name, &text[name.start_byte()..end], node));
         }
     }
-    symbols
+    (symbols.len() <= MAX_SYMBOLS && thread_time() < until).then_some(symbols)
 }
 
-fn symbol(kind: &str, name: Node<'_>, mut node: Node<'_>, text: &str) -> Symbol {
+fn symbol(kind: &str, named: Node<'_>, name: &str, mut node: Node<'_>) -> Placed {
+    // The node of the name's parent tells a union from a struct even where queries don't.
+    let own = named.parent().map_or("", |parent| parent.kind());
+    let first_word = own.split('_').next().unwrap_or_default();
+    let kind = match (kind, first_word) {
+        (
+            "class" | "type" | "interface",
+            "struct" | "enum" | "union" | "trait" | "class" | "type",
+        ) => first_word,
+        _ => kind,
+    };
     // Some queries mark only the declarator, or a definition without the `export` or decorators
     // before it. The node around these is the whole definition.
     while let Some(parent) = node.parent().filter(|parent| {
@@ -126,14 +140,6 @@ fn symbol(kind: &str, name: Node<'_>, mut node: Node<'_>, text: &str) -> Symbol 
     }) {
         node = parent;
     }
-    let first_word = node.kind().split('_').next().unwrap_or_default();
-    let kind = match (kind, first_word) {
-        ("class" | "type" | "interface", "struct" | "enum" | "union" | "trait" | "class") => {
-            first_word
-        }
-        _ => kind,
-    };
-    let name = name.utf8_text(text.as_bytes()).unwrap_or_default();
     let words: Vec<&str> = name.split_whitespace().collect();
     let end = node.end_position();
     // A node that ends at the start of a line ends with the line before.
@@ -143,11 +149,12 @@ fn symbol(kind: &str, name: Node<'_>, mut node: Node<'_>, text: &str) -> Symbol 
         end.row + 1
     };
     let line = node.start_position().row + 1;
-    Symbol {
+    let symbol = Symbol {
         kind: kind.to_owned(),
         name: words.join(" ").chars().take(NAME_CHARS).collect(),
         line,
         end_line: end_row.max(line),
         depth: 0,
-    }
+    };
+    (node.byte_range(), symbol)
 }

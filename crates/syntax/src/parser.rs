@@ -1,6 +1,6 @@
 //! Parses texts within a limit of processor time, and decides which texts are parsed.
 
-use crate::{BUDGET, Language, MAX_BYTES};
+use crate::{Language, MAX_BYTES};
 use rustix::time::{ClockId, clock_gettime};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -52,13 +52,13 @@ pub(crate) struct TimedParser {
 
 impl TimedParser {
     /// Returns `None` if the library does not support the grammar's version.
-    pub(crate) fn new(language: Language) -> Option<Self> {
+    pub(crate) fn new(language: Language, budget: Duration) -> Option<Self> {
         let mut parser = Parser::new();
         parser.set_language(&language.grammar()).ok()?;
         Some(Self {
             parser,
             language,
-            until: thread_time() + BUDGET,
+            until: thread_time() + budget,
         })
     }
 

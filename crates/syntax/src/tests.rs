@@ -105,7 +105,8 @@ const TEXTS: [(&str, &str, &str, &str); 19] = [
 fn every_language_has_an_outline_and_names_what_breaks_it() {
     for (name, text, symbols, needed) in TEXTS {
         let language = Language::of_name(name).expect(name);
-        let found: Vec<_> = outline(text, language)
+        let found = outline(text, language).expect(name);
+        let found: Vec<_> = found
             .iter()
             .map(|symbol| format!("{} {}", symbol.kind, symbol.name))
             .collect();
@@ -224,8 +225,8 @@ fn a_here_document_that_its_grammar_can_t_keep_is_not_parsed() {
     let quoted = format!("x = <<\"{}\n{long}\"\n", "b ".repeat(40));
     let rest = "def f\n  y.map { |z| z }\nend\n".repeat(4);
     for begin in [format!("x = <<~{long}\ntext\n{long}\n"), quoted] {
-        assert_eq!(outline(&(begin + &rest), Language::Ruby), []);
+        assert_eq!(outline(&(begin + &rest), Language::Ruby), None);
     }
     let short = format!("x = <<A\n{long}\nA\n{rest}");
-    assert_eq!(outline(&short, Language::Ruby).len(), 4);
+    assert_eq!(outline(&short, Language::Ruby).map(|all| all.len()), Some(4));
 }

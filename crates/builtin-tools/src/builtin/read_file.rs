@@ -296,24 +296,25 @@ impl Call {
         encoding: Encoding,
     ) -> Result<Option<Vec<Symbol>>, ToolError> {
         let symbols = self.parser.outline_of(&self.place, open, Some(encoding));
-        let symbols =
-            symbols.map_err(|e| gemini_tools_workspace::io_error(&e, self.place.path()))?;
-        Ok(symbols.filter(|symbols| !symbols.is_empty()))
+        symbols.map_err(|e| gemini_tools_workspace::io_error(&e, self.place.path()))
     }
 
     fn read_outline(&self, open: &OpenFile, encoding: Encoding) -> Result<ToolResult, ToolError> {
         let name = self.workspace.display_name(&self.place);
-        let Some(symbols) = self.symbols(open, encoding)? else {
-            return Err(ToolError::invalid(format!(
-                "There is no outline of {name}: nothing is known that it defines."
-            ))
-            .with_hint(
-                "Read its lines, without \"outline\". A file that looks generated or minified has no outline, \
-                 for example one with a line over 5,000 bytes.",
-            ));
+        let why = match self.symbols(open, encoding)? {
+            Some(symbols) if !symbols.is_empty() => {
+                let text = outline_text(&symbols, 0..0, OUTLINE_BYTES[0]);
+                return Ok(
+                    ToolResult::text(text).with_display(format!("Read the outline of {name}"))
+                );
+            }
+            Some(_) => "nothing is known that it defines",
+            None => "it is not parsed",
         };
-        let text = outline_text(&symbols, 0..0, OUTLINE_BYTES[0]);
-        Ok(ToolResult::text(text).with_display(format!("Read the outline of {name}")))
+        Err(ToolError::invalid(format!("There is no outline of {name}: {why}.")).with_hint(
+            "Read its lines, without \"outline\". Files are parsed that are in a known language, no larger than 1 MiB, \
+             not generated or minified (as one with a line over 5,000 bytes), and take no more than 500 ms.",
+        ))
     }
 
     /// Returns a note on what the file defines outside of the lines that are shown. `last` is the

@@ -153,9 +153,10 @@ impl Link {
         receiver
     }
 
-    /// Returns what the text of the file `name` defines; `None` if there is no answer in time.
+    /// Returns what the text of the file `name` defines; `None` if there is no answer in time, or
+    /// the text is not one to parse.
     pub fn outline(&self, name: String, text: String) -> Option<Vec<Symbol>> {
-        self.parse(name, None, text)
+        self.parse::<Option<_>>(name, None, text).flatten()
     }
 
     fn parse<T: DeserializeOwned>(
