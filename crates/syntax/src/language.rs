@@ -45,7 +45,9 @@ languages! {
     /// Rust.
     Rust: ["rs"], tree_sitter_rust::LANGUAGE, [
         tree_sitter_rust::TAGS_QUERY,
-        "(impl_item type: (_) @name) @definition.impl
+        "(mod_item (declaration_list (function_item name: (_) @name) @definition.function))
+         (impl_item !trait type: (_) @name) @definition.impl
+         (impl_item trait: (_) @name type: (_) @name) @definition.impl
          (const_item name: (_) @name) @definition.const
          (static_item name: (_) @name) @definition.static
          (function_signature_item name: (_) @name) @definition.function"
@@ -54,40 +56,55 @@ languages! {
     Python: ["py", "pyi"], tree_sitter_python::LANGUAGE, [tree_sitter_python::TAGS_QUERY];
     /// JavaScript, also with JSX.
     JavaScript: ["js", "cjs", "mjs", "jsx"], tree_sitter_javascript::LANGUAGE, [
-        tree_sitter_javascript::TAGS_QUERY
+        tree_sitter_javascript::TAGS_QUERY,
+        CONSTRUCTOR
     ];
     /// TypeScript.
     TypeScript: ["ts", "cts", "mts"], tree_sitter_typescript::LANGUAGE_TYPESCRIPT, [
         tree_sitter_javascript::TAGS_QUERY,
         tree_sitter_typescript::TAGS_QUERY,
+        CONSTRUCTOR,
         TYPESCRIPT
     ];
     /// TypeScript with JSX.
     Tsx: ["tsx"], tree_sitter_typescript::LANGUAGE_TSX, [
         tree_sitter_javascript::TAGS_QUERY,
         tree_sitter_typescript::TAGS_QUERY,
+        CONSTRUCTOR,
         TYPESCRIPT
     ];
     /// Go.
-    Go: ["go"], tree_sitter_go::LANGUAGE, [tree_sitter_go::TAGS_QUERY];
+    Go: ["go"], tree_sitter_go::LANGUAGE, [
+        tree_sitter_go::TAGS_QUERY,
+        "(source_file (const_declaration (const_spec (identifier) @name) @definition.const))
+         (source_file (var_declaration (var_spec name: (_) @name) @definition.var))
+         (source_file (var_declaration (var_spec_list (var_spec name: (_) @name) @definition.var)))"
+    ];
     /// C.
-    C: ["c"], tree_sitter_c::LANGUAGE, [tree_sitter_c::TAGS_QUERY];
+    C: ["c"], tree_sitter_c::LANGUAGE, [tree_sitter_c::TAGS_QUERY, C];
     /// C++, and headers of C.
     Cpp: ["cc", "cpp", "cxx", "h", "hh", "hpp", "hxx"], tree_sitter_cpp::LANGUAGE, [
         tree_sitter_cpp::TAGS_QUERY,
-        "(namespace_definition name: (_) @name) @definition.namespace"
+        C,
+        "(struct_specifier name: (template_type) @name body: (_)) @definition.class
+         (class_specifier name: (template_type) @name body: (_)) @definition.class
+         (alias_declaration name: (_) @name) @definition.type
+         (namespace_definition name: (_) @name) @definition.namespace"
     ];
     /// Java.
     Java: ["java"], tree_sitter_java::LANGUAGE, [
         tree_sitter_java::TAGS_QUERY,
         "(enum_declaration name: (_) @name) @definition.enum
          (record_declaration name: (_) @name) @definition.record
+         (annotation_type_declaration name: (_) @name) @definition.annotation
          (constructor_declaration name: (_) @name) @definition.constructor"
     ];
     /// C#.
     CSharp: ["cs"], tree_sitter_c_sharp::LANGUAGE, [
         tree_sitter_c_sharp::TAGS_QUERY,
-        "(struct_declaration name: (_) @name) @definition.struct
+        "(namespace_declaration name: (qualified_name) @name) @definition.module
+         (delegate_declaration name: (_) @name) @definition.delegate
+         (struct_declaration name: (_) @name) @definition.struct
          (enum_declaration name: (_) @name) @definition.enum
          (record_declaration name: (_) @name) @definition.record
          (property_declaration name: (_) @name) @definition.property
@@ -96,7 +113,10 @@ languages! {
     /// Ruby.
     Ruby: ["rb", "rake", "gemspec"], tree_sitter_ruby::LANGUAGE, [tree_sitter_ruby::TAGS_QUERY];
     /// PHP, including the text outside of `<?php … ?>`.
-    Php: ["php"], tree_sitter_php::LANGUAGE_PHP, [tree_sitter_php::TAGS_QUERY];
+    Php: ["php"], tree_sitter_php::LANGUAGE_PHP, [
+        tree_sitter_php::TAGS_QUERY,
+        "(enum_declaration name: (_) @name) @definition.enum"
+    ];
     /// Shell, as bash reads it.
     Bash: ["sh", "bash"], tree_sitter_bash::LANGUAGE, [
         "(function_definition name: (_) @name) @definition.function"
@@ -123,6 +143,17 @@ languages! {
     /// CSS.
     Css: ["css"], tree_sitter_css::LANGUAGE, ["(rule_set (selectors) @name) @definition.rule"];
 }
+
+/// The query that comes with the grammar leaves constructors out.
+#[cfg(feature = "grammars")]
+const CONSTRUCTOR: &str =
+    "((method_definition name: (_) @name) @definition.method (#eq? @name \"constructor\"))";
+
+#[cfg(feature = "grammars")]
+const C: &str = "(union_specifier name: (_) @name body: (_)) @definition.class
+    (preproc_function_def name: (_) @name) @definition.macro
+    (type_definition declarator: (function_declarator declarator: (parenthesized_declarator
+        (pointer_declarator declarator: (_) @name)))) @definition.type";
 
 #[cfg(feature = "grammars")]
 const TYPESCRIPT: &str = "(type_alias_declaration name: (_) @name) @definition.type

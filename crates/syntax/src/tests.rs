@@ -127,6 +127,82 @@ fn every_language_has_an_outline_and_names_what_breaks_it() {
     );
 }
 
+/// For each language: definitions that its own query misses or takes for something else.
+const KINDS: [(&str, &str, &str); 12] = [
+    (
+        "a.rs",
+        "type A = u8;\nmod m {\n fn f() {}\n}\nimpl<T> S<T> {\n fn g() {}\n}\nimpl a::Tr<u8> for S<u8> {}\ntrait Q { fn h(); }\n",
+        "type A, module m, function f, impl S<T>, method g, impl a::Tr<u8> for S<u8>, trait Q, function h",
+    ),
+    (
+        "a.js",
+        "class A {\n constructor() {}\n}\na.f = function f() {};\nvar g = function g() {};\n",
+        "class A, method constructor, function f, function g",
+    ),
+    (
+        "a.ts",
+        "class A {\n constructor(a: B) {}\n m() {}\n}\nabstract class C {}\n",
+        "class A, method constructor, method m, class C",
+    ),
+    (
+        "a.tsx",
+        "class A { constructor(a: B) {} }\nexport enum E {}\n",
+        "class A, method constructor, enum E",
+    ),
+    (
+        "a.go",
+        "package a\nconst A, B = 1, 2\nconst (\n C = 1\n)\nvar V = 1\nvar (\n W, X int\n)\nfunc f() {\n const d = 1\n var e int\n}\n",
+        "const A, const B, const C, var V, var W, var X, function f",
+    ),
+    (
+        "a.c",
+        "#define F(x) x\n#define G\nunion u { int a; };\nstruct s { int a; } v;\ntypedef int (*fp)(int);\nint a, b;\n",
+        "macro F, union u, struct s, type fp",
+    ),
+    (
+        "a.cc",
+        "#define F(x) x\nunion u { int a; };\ntemplate <> struct S<int> {};\nusing T = int;\nenum class E { A };\n",
+        "macro F, union u, struct S<int>, type T, enum E",
+    ),
+    ("a.java", "@interface A { String b(); }\n", "annotation A"),
+    (
+        "a.cs",
+        "namespace A.B {\n delegate void D();\n}\n",
+        "module A.B, delegate D",
+    ),
+    (
+        "a.php",
+        "<?php\nenum E: string { case A = 'a'; function m() {} }\n",
+        "enum E, function m",
+    ),
+    ("a.py", "A = 1\n", "constant A"),
+    ("a.rb", "class A::B\nend\n", "class B"),
+];
+
+#[test]
+fn kinds_of_definitions_are_those_of_the_language() {
+    for (name, text, symbols) in KINDS {
+        let found = outline(text, Language::of_name(name).expect(name)).expect(name);
+        let kinds = found.iter().map(|one| format!("{} {}", one.kind, one.name));
+        assert_eq!(kinds.collect::<Vec<_>>().join(", "), symbols, "{name}");
+    }
+}
+
+#[test]
+fn symbols_of_one_line_lie_within_each_other_only_if_they_do() {
+    let text =
+        "class A { a() {} b() { function c() {} } }\nint(1); function d() {} function e() {}\n";
+    let found = outline(text, Language::JavaScript).expect("parsed");
+    let depths: Vec<_> = found
+        .iter()
+        .map(|one| (one.name.as_str(), one.depth))
+        .collect();
+    assert_eq!(
+        depths,
+        [("A", 0), ("a", 1), ("b", 1), ("c", 2), ("d", 0), ("e", 0)]
+    );
+}
+
 #[test]
 fn python_is_broken_by_indentation_that_the_grammar_takes() {
     let text = "def f():\n    a = 1\n    b = 2\n    return a\n";
@@ -228,5 +304,8 @@ fn a_here_document_that_its_grammar_can_t_keep_is_not_parsed() {
         assert_eq!(outline(&(begin + &rest), Language::Ruby), None);
     }
     let short = format!("x = <<A\n{long}\nA\n{rest}");
-    assert_eq!(outline(&short, Language::Ruby).map(|all| all.len()), Some(4));
+    assert_eq!(
+        outline(&short, Language::Ruby).map(|all| all.len()),
+        Some(4)
+    );
 }
