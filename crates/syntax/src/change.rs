@@ -141,10 +141,11 @@ impl<'t> Change<'t> {
             .collect()
     }
 
-    pub(crate) fn has_directives(&self) -> bool {
+    /// Returns true if any line of the range that differs is such a line.
+    pub(crate) fn any(&self, is: impl Fn(&str) -> bool) -> bool {
         let old = self.old[self.old_range.clone()].iter();
         let mut changed = old.chain(&self.new[self.new_range.clone()]);
-        changed.any(|line| line.trim_start().starts_with('#'))
+        changed.any(|line| is(line))
     }
 
     pub(crate) fn new_line(&self, at: usize) -> &'t str {

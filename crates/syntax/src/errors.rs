@@ -65,14 +65,14 @@ impl Judge<'_> {
             // Code with macros may not parse as C at all, but its brackets and quotes are in pairs.
             // Only a change that breaks up pairs is therefore reported, and not if preprocessor
             // directives changed, because each branch of an `#if` may have its own part of a pair.
-            let is_odd = old_is_balanced && !is_balanced && !self.change.has_directives();
+            let is_odd = old_is_balanced && !is_balanced && !self.change.any(is_directive);
             if !old_faults.is_empty() {
                 if is_odd && self.change.is_whole(&part) {
                     return Some(self.report_only_hunk());
                 }
                 continue;
             }
-            if faults.is_empty() || self.has_macros() && !is_odd {
+            if faults.is_empty() || self.counts_pairs_only() && !is_odd {
                 break;
             }
             if self.is_confirmed(&part)? {
@@ -82,8 +82,11 @@ impl Judge<'_> {
         Some(Vec::new())
     }
 
-    fn has_macros(&self) -> bool {
-        matches!(self.parser.language, Language::C | Language::Cpp)
+    fn counts_pairs_only(&self) -> bool {
+        let language = self.parser.language;
+        matches!(language, Language::C | Language::Cpp)
+            || language == Language::JavaScript && self.new.contains("@flow")
+            || self.change.any(|line| may_be_unknown(line, language))
     }
 
     /// Returns the lines, counted in the new text, in which a part's text has errors, and whether
@@ -156,6 +159,37 @@ impl Judge<'_> {
         lines.sort_unstable();
         lines.into_iter().map(|line| self.error_at(line)).collect()
     }
+}
+
+fn is_directive(line: &str) -> bool {
+    line.trim_start().starts_with('#')
+}
+
+/// Returns true if a line may have what is valid, and in common use, but unknown to the grammar.
+fn may_be_unknown(line: &str, language: Language) -> bool {
+    let has = |marks: &[&str]| marks.iter().any(|mark| line.contains(mark));
+    match language {
+        Language::Css => {
+            let hacks = [" *", "@-moz-", "progid:", "\\9"];
+            has(&["(..", ">=", "<=", "@container"]) || has(&hacks) || line.starts_with('*')
+        }
+        Language::CSharp => has(&["#if", "#el", "#endif", "allows ref"]),
+        Language::Json => has(&["e+", "E+"]),
+        Language::Html => has(&["& ", "&&", "{{", "{%"]),
+        Language::JavaScript => has_single_ampersand(line),
+        Language::TypeScript | Language::Tsx => {
+            let types = ["import(", "export type *", "in out ", "static accessor"];
+            has(&types) || language == Language::Tsx && has_single_ampersand(line)
+        }
+        Language::Bash => line.matches("<<").count() > 1,
+        Language::Python => has(&["\x0c"]),
+        _ => false,
+    }
+}
+
+/// Returns true for an `&` that JSX takes as text, such as one between parameters of an address.
+fn has_single_ampersand(line: &str) -> bool {
+    line.replace("&&", "").contains('&')
 }
 
 fn excerpt(line: &str) -> String {
