@@ -534,7 +534,7 @@ fn not_opened(what: &str, error: &std::io::Error) -> ToolError {
         _ if Errno::from_io_error(error) == Some(Errno::LOOP) => {
             "A part of the path is a link; give it without links."
         }
-        _ => "Start the command in an existing directory.",
+        _ => "Give the absolute path of an existing directory.",
     };
     ToolError::failed(format!("{what} can't be opened: {error}.")).with_hint(hint)
 }
@@ -574,7 +574,10 @@ fn open_without_links(path: &Path) -> std::io::Result<OwnedFd> {
     // The path was resolved before. A link that was put into it since must not be followed.
     let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let top = rustix::fs::open("/", flags, Mode::empty())?;
-    let below = path.strip_prefix("/").unwrap_or(path);
+    let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let below = path.strip_prefix("/").ok();
+    let below = below.filter(|below| below.components().all(is_name));
+    let below = below.ok_or(std::io::Error::other("it is relative, or has a .. in it"))?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     Ok(resolve::open_plain(top.as_fd(), below, flags)?)
 }
