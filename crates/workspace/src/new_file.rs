@@ -77,7 +77,10 @@ impl<'a> NewFile<'a> {
                 temporary: temporary_name(TEMPORARY_PREFIX),
                 has_temporary: Cell::new(false),
             })),
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => Ok(None),
+            // In a removed directory, EPERM is the answer of ext4.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::PERM) => {
+                Ok(None)
+            }
             Err(errno) => Err(errno),
         }
     }
