@@ -122,7 +122,7 @@ pub fn for_program(name: &str, value: impl Into<String>) -> [(String, String); 2
 pub fn values(name: &str) -> Vec<Variable> {
     // The environment of this process, or else that of the host, which may not have passed it on.
     let environment = |name: &str| std::env::var_os(name).or_else(|| host::variable(name));
-    lookup(name, &environment, &user_files().0)
+    lookup(name, &environment, &user_files().1)
 }
 
 /// Returns the variable's value under its first name, or else under its second.
@@ -159,11 +159,14 @@ fn lookup(
         .collect()
 }
 
-fn user_files() -> &'static (Vec<Lines>, Vec<Diagnostic>) {
-    static FILES: LazyLock<(Vec<Lines>, Vec<Diagnostic>)> = LazyLock::new(|| {
+type Files = (Option<PathBuf>, Vec<Lines>, Vec<Diagnostic>);
+
+/// Returns what the user's files say, and the home directory at that time: they are read once.
+fn user_files() -> &'static Files {
+    static FILES: LazyLock<Files> = LazyLock::new(|| {
         let (mut read, mut faults) = (Vec::new(), Vec::new());
         let Some(home) = home() else {
-            return (read, faults);
+            return (None, read, faults);
         };
         let mut files = vec![user_file(&home)];
         if is_in_qwen() {
@@ -182,7 +185,7 @@ fn user_files() -> &'static (Vec<Lines>, Vec<Diagnostic>) {
                 }
             }
         }
-        (read, faults)
+        (Some(home), read, faults)
     });
     &FILES
 }
@@ -207,7 +210,15 @@ pub fn faults() -> Vec<Diagnostic> {
         let fault = Diagnostic::error("variable-value", "", name, message);
         fault.advise(MAY_RESTRICT, "Correct it, or unset it.")
     };
-    let mut faults = user_files().1.clone();
+    let (first, _, mut faults) = user_files().clone();
+    if first != home() {
+        let (name, home) = (
+            home_variable().unwrap_or("HOME"),
+            home().unwrap_or_default(),
+        );
+        let expected = "the home directory whose variables this process has read";
+        faults.push(fault(name, home.as_os_str(), expected));
+    }
     for name in PLACES {
         let value = std::env::var_os(name).unwrap_or_default();
         let is_used = name != "HOME" || home_variable() == Some(name);

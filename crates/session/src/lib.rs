@@ -173,6 +173,10 @@ impl Session {
     ) -> Result<Self, ToolError> {
         let mut roots = more.to_vec();
         roots.extend(project.settings.include_directories.iter().cloned());
+        if project.home != variables::home() {
+            let message = "The project's home directory is not that of this process.";
+            return Err(ToolError::failed(message));
+        }
         roots.extend(roots_from_env());
         let workspace = project.workspace(&roots)?.with_seen(process_memory());
         let workspace = Arc::new(workspace);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// needs them: `get_tools` is started for every session of a host, and does not open the files.
 #[derive(Debug, Clone)]
 pub struct Project {
-    /// The user's home directory.
+    /// The user's home directory. A session is only opened with that of the process.
     pub home: Option<PathBuf>,
     /// The project's directory.
     pub root: PathBuf,
