@@ -32,7 +32,10 @@ fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolEr
             .with_hint("Set HOME or GEMINI_CLI_HOME to an absolute path.")
     };
     let home = home().ok_or_else(no_home)?;
-    let session = crate::call_tool::open_session(options)?;
+    let mut session = crate::call_tool::open_session(options)?;
+    if options.undo.is_some() {
+        session.remember_by_caller();
+    }
     if options.prune_history {
         if let Some(journal) = session.journal() {
             journal.prune();
@@ -69,7 +72,6 @@ fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolEr
     if options.undo.is_none() {
         return Ok(view.list(&history.chosen(&filter)));
     }
-    session.remember_by_caller();
     view.take_back(options, &home, &history.steps(&filter), cancel, lock)
 }
 

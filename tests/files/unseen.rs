@@ -501,6 +501,23 @@ fn the_users_setting_makes_a_refusal_a_word_or_nothing() {
 }
 
 #[test]
+fn a_server_that_reads_its_settings_again_is_the_same_conversation() {
+    let ws = Workspace::new()
+        .home(".gemini/settings.json", "{}")
+        .file("a.txt", "one\n");
+    let mut server = Server::greeted(&ws, &[], &json!({}));
+    server.call("read_file", &json!({"absolute_path": "a.txt"}));
+    fs::write(ws.path("a.txt"), "somebody's\n").expect("written");
+    let settings = ws.root().join("home/.gemini/settings.json");
+    write(&settings, b"{\"tools\": {}}");
+    let said = server.call(
+        "write_file",
+        &json!({"file_path": "a.txt", "content": "two\n"}),
+    );
+    assert!(said["isError"] == true, "{said}");
+}
+
+#[test]
 fn a_script_may_change_a_file_between_its_calls_by_any_program() {
     const SCRIPT: &str = r#"
         "$@" read_file absolute_path=a.txt

@@ -37,7 +37,7 @@ use gemini_tools_settings::settings::UndoSettings;
 use gemini_tools_settings::trust::TrustWatch;
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::journal::{Caller, Journal, Limits, SCRIPT_RUNNERS};
-use gemini_tools_workspace::seen::{SeenFiles, UnseenChanges};
+use gemini_tools_workspace::seen::UnseenChanges;
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -128,6 +128,7 @@ pub struct Session {
     gate: Gate,
     journal: Option<Arc<Journal>>,
 }
+    unseen_changes: UnseenChanges,
 
 impl Session {
     /// Opens a session for the project in `root`, an absolute path without links. `more` are
@@ -178,11 +179,10 @@ impl Session {
             return Err(ToolError::failed(message));
         }
         roots.extend(roots_from_env());
-        let workspace = project.workspace(&roots)?.with_seen(process_memory());
-        let workspace = Arc::new(workspace);
+        let workspace = Arc::new(project.workspace(&roots)?);
         let gate = project.gate(&workspace, rules);
         let journal = journal(&workspace, &project.settings.undo);
-        workspace.seen().react(project.settings.unseen_changes);
+        let unseen_changes = project.settings.unseen_changes;
         let tool_env = ToolEnv::new(workspace).with_settings(project.settings);
         Ok(Self {
             registry: registry(register, &tool_env)?,
@@ -192,6 +192,7 @@ impl Session {
             gate,
             journal,
         })
+            unseen_changes,
     }
 
     /// Returns the same session, without the MCP servers of the settings.
@@ -228,15 +229,15 @@ impl Session {
     /// What a script changes between its calls, as with `sed -i`, can't be told from what somebody
     /// else changes. So under a shell or `make`, and without a session named by the environment, a
     /// change that the calls have not shown is only told and no reason to refuse.
-    pub fn remember_by_caller(&self) {
+    pub fn remember_by_caller(&mut self) {
         let (seen, caller) = (self.tool_env.workspace.seen(), caller());
         if let Some(home) = self.tool_env.workspace.home() {
             seen.keep_below(home, &caller.session);
         }
         let is_script =
             SCRIPT_RUNNERS.contains(&&*caller.program) && variables::value(SESSION).is_none();
-        if is_script && seen.reaction() == UnseenChanges::Refuse {
-            seen.react(UnseenChanges::Warn);
+        if is_script && self.unseen_changes == UnseenChanges::Refuse {
+            self.unseen_changes = UnseenChanges::Warn;
         }
     }
 
@@ -622,13 +623,6 @@ fn journal(workspace: &Workspace, wanted: &UndoSettings) -> Option<Arc<Journal>>
     let journal = Arc::new(journal);
     workspace.set_journal(Arc::clone(&journal));
     Some(journal)
-}
-
-/// Returns the memory of the files that this process has seen. It outlives a session, because a
-/// change of the settings opens a new session in the same conversation.
-fn process_memory() -> Arc<SeenFiles> {
-    static SEEN: OnceLock<Arc<SeenFiles>> = OnceLock::new();
-    Arc::clone(SEEN.get_or_init(Arc::default))
 }
 
 /// Returns the caller, for the journal: the program is the parent process, and the session is named

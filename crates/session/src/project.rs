@@ -8,6 +8,7 @@ use gemini_tools_policy::approval::Gate;
 use gemini_tools_policy::{Policy, PolicyOptions};
 use gemini_tools_settings::settings::{Settings, home};
 use gemini_tools_settings::trust::ProjectTrust;
+use gemini_tools_workspace::seen::SeenFiles;
 use gemini_tools_workspace::{Workspace, real_root};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +23,9 @@ pub struct Project {
     pub root: PathBuf,
     /// The settings in force.
     pub settings: Arc<Settings>,
+    /// What the conversation has seen of files. A clone of it joins another project's sessions to
+    /// the same conversation.
+    pub seen: Arc<SeenFiles>,
 }
 
 impl Project {
@@ -40,6 +44,7 @@ impl Project {
             home,
             root: root.to_owned(),
             settings: Arc::new(settings),
+            seen: Arc::default(),
         }
     }
 
@@ -68,7 +73,8 @@ impl Project {
     /// Returns `execution_failed` if the project's directory can't be opened.
     pub fn workspace(&self, roots: &[PathBuf]) -> Result<Workspace, ToolError> {
         let writable = &self.settings.sandbox.allowed_paths;
-        Workspace::open_among(&self.root, roots, writable, self.home.as_deref())
+        let workspace = Workspace::open_among(&self.root, roots, writable, self.home.as_deref())?;
+        Ok(workspace.with_seen(Arc::clone(&self.seen)))
     }
 
     /// Makes the gate that decides about calls which work in `workspace`.

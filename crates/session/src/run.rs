@@ -33,10 +33,10 @@ impl Session {
     ) -> Answer<'a> {
         cx.view.call_id = options.id.map(str::to_owned);
         self.prepare(options.reader, cx);
-        let seen = self.tool_env.workspace.seen();
         // Files count as seen only if a model reads the answer and the call is really made.
         let remembers = !options.is_explained && !matches!(options.reader, Reader::Person);
-        cx.view.remembers = remembers && seen.reaction() != UnseenChanges::Off;
+        cx.view.remembers = remembers && self.unseen_changes != UnseenChanges::Off;
+        cx.view.tells_unseen = self.unseen_changes == UnseenChanges::Warn;
         let mut notes = Vec::new();
         let call = || self.call(name, args, options, cx, &mut notes);
         let outcome = catch(name, call);

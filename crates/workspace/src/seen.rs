@@ -6,8 +6,8 @@
 //! that another write could have left the same stamp; then the hashes tell. If it was changed, the
 //! hashes tell which lines.
 //!
-//! A process keeps this in its own memory, unless [`SeenFiles::keep_below`] names a directory. In
-//! that directory each remembered file has a file, for later processes of the same conversation.
+//! This is kept in memory, unless [`SeenFiles::keep_below`] names a directory. In that directory
+//! each remembered file has a file, for later processes of the same conversation.
 
 use super::atomic_file::write_cache;
 use super::diff::{Algorithm, DiffOp, changes, diff_lines};
@@ -135,7 +135,6 @@ pub struct SeenBefore {
 pub struct SeenFiles {
     files: Mutex<HashMap<PathBuf, SeenFile>>,
     store: OnceLock<PathBuf>,
-    reaction: Mutex<UnseenChanges>,
     began: u64,
     /// When the stored conversation began; `None` if it begins with this process.
     stored_beginning: OnceLock<Option<u64>>,
@@ -149,7 +148,6 @@ impl Default for SeenFiles {
         Self {
             files: Mutex::default(),
             store: OnceLock::new(),
-            reaction: Mutex::default(),
             began: now(),
             stored_beginning: OnceLock::new(),
             links: Mutex::default(),
@@ -428,16 +426,6 @@ impl SeenFiles {
             || format!("{}-{}", std::process::id(), self.began),
             |name| name.to_string_lossy().into_owned(),
         )
-    }
-
-    /// Sets what happens to a write that would lose changes that its caller has not seen.
-    pub fn react(&self, reaction: UnseenChanges) {
-        *self.reaction.lock().unwrap_or_else(PoisonError::into_inner) = reaction;
-    }
-
-    /// Returns what happens to a write that would lose changes that its caller has not seen.
-    pub fn reaction(&self) -> UnseenChanges {
-        *self.reaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn began(&self) -> Option<u64> {

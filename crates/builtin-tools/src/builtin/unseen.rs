@@ -4,7 +4,7 @@
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 #[cfg(feature = "full")]
 use gemini_tools_process::jobs::Jobs;
-use gemini_tools_workspace::seen::{UnseenChange, UnseenChanges};
+use gemini_tools_workspace::seen::UnseenChange;
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
 use std::ops::Range;
@@ -52,9 +52,7 @@ pub(super) fn check(
         return Ok(" The file was changed since you read it, elsewhere.".to_owned());
     }
     let diff = difference(workspace, place, &change);
-    let is_told = workspace.seen().reaction() == UnseenChanges::Warn
-        || change.may_be_own
-        || may_be_own(workspace, &change);
+    let is_told = cx.view.tells_unseen || change.may_be_own || may_be_own(workspace, &change);
     if let Some(led_to) = &change.led_to {
         return elsewhere(workspace, place, target, led_to, is_told);
     }

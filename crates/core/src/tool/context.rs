@@ -48,6 +48,7 @@ pub struct Context {
 /// What built-in tools are told of the reader and the host of a call. By default the reader is a
 /// program, for which nothing is left out.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is about another thing")]
 #[non_exhaustive]
 pub struct CallView {
     /// The places that the result should list.
@@ -74,6 +75,8 @@ pub struct CallView {
     /// caller has not seen is then refused.
     pub remembers: bool,
 }
+    /// Set if such a write is made all the same, and only its answer says so.
+    pub tells_unseen: bool,
 
 impl Default for Context {
     fn default() -> Self {

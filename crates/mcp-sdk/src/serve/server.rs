@@ -9,6 +9,7 @@ use gemini_tools_core::client_host::{ClientHost, GEMINI_CLI};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{TICK, ToolError};
 use gemini_tools_session::{Clock, Session};
+use gemini_tools_workspace::seen::SeenFiles;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,8 @@ pub(super) struct Server {
     projects: Mutex<HashMap<Key, Arc<Project>>>,
     pub(super) clock: Arc<Clock>,
     pub(super) tasks: Tasks,
+    /// All projects are one conversation, also after they were reopened.
+    seen: Arc<SeenFiles>,
 }
 
 type Key = (&'static ClientHost, Vec<PathBuf>);
@@ -75,6 +78,7 @@ impl Server {
             projects: Mutex::default(),
             clock: Arc::default(),
             tasks: Tasks::default(),
+            seen: Arc::default(),
         })
     }
 
@@ -139,7 +143,9 @@ impl Server {
         // The state is taken before the session is opened, so that a change during the opening is
         // noticed the next time.
         let state = watched.state();
-        let mut session = Session::open(&project.root, more, rules)?.with_client_host(host)?;
+        let mut project = gemini_tools_session::Project::open(&project.root);
+        project.seen = Arc::clone(&self.seen);
+        let mut session = Session::of_project(project, more, rules)?.with_client_host(host)?;
         if !self.options.with_servers {
             session = session.without_servers();
         }

@@ -99,6 +99,7 @@ mod tests {
             home: Some(home),
             root,
             settings: Arc::default(),
+            seen: Arc::default(),
         };
         let watched = WatchedFiles::new(&project, &PolicyOptions::default());
         let mut before = watched.state();
