@@ -313,7 +313,10 @@ impl Session {
         mut tools: Vec<Arc<McpDeclaration>>,
         can_ask: bool,
     ) -> Vec<Arc<McpDeclaration>> {
-        tools.retain(|tool| as_call(tool, |call| self.gate.shows(call, can_ask)));
+        tools.retain(|tool| {
+            // A registered tool takes precedence over one of a server with the same name.
+            !self.is_registered(&tool.name) && as_call(tool, |call| self.gate.shows(call, can_ask))
+        });
         tools
     }
 
@@ -404,7 +407,7 @@ impl Session {
     /// may declare other tools by then; the index of their words is made again only if they differ.
     fn catalogue(&self, cancel: &Cancellation) -> Arc<Catalogue> {
         let mut tools = self.all_server_tools(true, cancel);
-        tools.retain(|tool| tool.origin.is_some() && !self.is_registered(&tool.name));
+        tools.retain(|tool| tool.origin.is_some());
         let mut searched = self.searched.lock().unwrap_or_else(PoisonError::into_inner);
         if searched.tools != tools {
             *searched = Arc::new(Catalogue::new(tools));
