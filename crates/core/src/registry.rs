@@ -80,15 +80,15 @@ impl ToolRegistry {
     /// # Errors
     ///
     /// Returns `invalid_tool_params` if the name is not valid for the Gemini API, or the schema is
-    /// no object.
+    /// not one of objects.
     pub fn replace(
         &mut self,
         tool: impl Tool + 'static,
     ) -> Result<Option<Arc<dyn Tool>>, ToolError> {
         let name = tool.name().to_owned();
         check_name(&name)?;
-        if !tool.parameters().is_object() {
-            let message = format!("The schema of the tool {name} is no JSON object.");
+        if !tool.parameters().is_of_objects() {
+            let message = format!("The schema of the tool {name} is not one of objects.");
             return Err(ToolError::invalid(message));
         }
         Ok(self.tools.insert(name, Arc::new(tool)))

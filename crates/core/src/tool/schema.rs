@@ -68,9 +68,13 @@ impl Schema {
             .get_or_init(|| serde_json::from_str(&self.text).unwrap_or(Value::Null))
     }
 
-    /// Returns true if the schema is a JSON object, without parsing it.
-    pub(crate) fn is_object(&self) -> bool {
+    /// Returns true if this is a schema of objects. It is not parsed for that: of one that is part
+    /// of the program, the `type` is not looked at.
+    pub(crate) fn is_of_objects(&self) -> bool {
+        let its = self.value.get().and_then(|schema| schema.get("type"));
+        let is_among = |types: &Vec<Value>| types.iter().any(|one| one == "object");
         self.text.starts_with('{')
+            && its.is_none_or(|its| its == "object" || its.as_array().is_some_and(is_among))
     }
 
     /// Returns the schema that arguments are checked against.
