@@ -265,6 +265,7 @@ impl GatedCall for GatedToolCall<'_, '_> {
             name: &self.call.request.name,
             args: &self.call.request.args,
             explanation,
+            cancel: self.runner.cancel,
         })
     }
 

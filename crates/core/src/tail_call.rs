@@ -49,7 +49,9 @@ pub fn execute(
         // A panic inside the tool is this call's failure, not the end of the process.
         let mut result = catch(tool.name(), || {
             convert(&*tool, &mut args);
-            judge(&*tool, args)?.run(cx)
+            let call = judge(&*tool, args)?;
+            cx.cancel.check()?;
+            call.run(cx)
         })?;
         let next = match result.tail_tool_call_request.take() {
             // The model gets to see a failure instead of a further call, as in Gemini CLI.
@@ -60,7 +62,6 @@ pub fn execute(
             result.tail_tool_call_request = Some(next);
             return Ok(result);
         }
-        cx.cancel.check()?;
         refuse_more(made, &next.name)?;
         made += 1;
         let wanted = find(&next.name)?;

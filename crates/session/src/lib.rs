@@ -40,6 +40,7 @@ use gemini_tools_workspace::journal::{Caller, Journal, Limits, SCRIPT_RUNNERS};
 use gemini_tools_workspace::seen::UnseenChanges;
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -127,8 +128,8 @@ pub struct Session {
     searched: Mutex<Arc<Catalogue>>,
     gate: Gate,
     journal: Option<Arc<Journal>>,
-}
     unseen_changes: UnseenChanges,
+}
 
 impl Session {
     /// Opens a session for the project in `root`, an absolute path without links. `more` are
@@ -172,12 +173,12 @@ impl Session {
         more: &[PathBuf],
         rules: &PolicyOptions,
     ) -> Result<Self, ToolError> {
-        let mut roots = more.to_vec();
-        roots.extend(project.settings.include_directories.iter().cloned());
         if project.home != variables::home() {
             let message = "The project's home directory is not that of this process.";
             return Err(ToolError::failed(message));
         }
+        let mut roots = more.to_vec();
+        roots.extend(project.settings.include_directories.iter().cloned());
         roots.extend(roots_from_env());
         let workspace = Arc::new(project.workspace(&roots)?);
         let gate = project.gate(&workspace, rules);
@@ -191,8 +192,8 @@ impl Session {
             searched: Mutex::default(),
             gate,
             journal,
-        })
             unseen_changes,
+        })
     }
 
     /// Returns the same session, without the MCP servers of the settings.
@@ -721,13 +722,19 @@ impl GatedCall for SessionCall<'_> {
     fn ask(&mut self, explanation: &Explanation) -> Option<ApprovalReply> {
         // Only one call asks the person at a time.
         let mut person = self.person?.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.cx.cancel.interruption().is_some() {
+            return None;
+        }
         // The default time limit is paused while the person decides.
         let _waiting = self.cx.cancel.wait_for_others();
-        person.ask(&ApprovalQuestion {
+        let question = ApprovalQuestion {
             name: self.tool.name(),
             args: self.args(),
             explanation,
-        })
+            cancel: &self.cx.cancel,
+        };
+        // A panic in the program's dialog is no fault of the tool: nobody has answered.
+        catch_unwind(AssertUnwindSafe(|| person.ask(&question))).ok()?
     }
 
     fn change(&mut self, changed: ArgumentChange) -> Result<(), ToolError> {

@@ -1,12 +1,15 @@
 //! A program that makes one call in a session of the current directory, for the tests: `session-call MODE NAME [ROOT]`,
 //! where `MODE` is `host` if the host has asked, `asks` if a person is asked and agrees, `explains`, or `registry` for a
-//! registry in place of the session. It has tools of its own: `mark`, which makes the file `marked`, and `no_METHOD`,
+//! registry in place of the session, or a case of `cases`. It has tools of its own: `mark`, which makes the file `marked`, and `no_METHOD`,
 //! whose METHOD panics. It prints the result, or the kind of the error and its message.
+
+mod cases;
 
 use gemini_tools_core::registry::{Source, ToolRegistry};
 use gemini_tools_core::tool::{
-    ApprovalMode, Args, Confirmation, ConfirmationDetails, Context, ErrorKind, FunctionTool, Kind,
-    Location, Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
+    ApprovalMode, Args, Cancellation, Confirmation, ConfirmationDetails, Context, ErrorKind,
+    FunctionTool, Kind, Location, OutputUpdate, Schema, Tool, ToolError, ToolInfo, ToolInvocation,
+    ToolResult,
 };
 use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, ApprovalReply};
 use gemini_tools_session::{CallOptions, PolicyOptions, Session, SharedPrompt};
@@ -44,7 +47,10 @@ fn call() -> Result<String, ToolError> {
         None => env::current_dir().and_then(|root| root.canonicalize()),
     };
     let root = root.map_err(|e| ToolError::failed(e.to_string()))?;
-    let mut cx = Context::default();
+    if let Some(played) = cases::play(mode.as_deref().unwrap_or_default(), &root) {
+        return played;
+    }
+    let mut cx = Context::default().with_live_output(|_| panic!("on purpose"));
     if mode.as_deref() == Some("registry") {
         let mut tools = ToolRegistry::default();
         for name in METHODS {
@@ -69,12 +75,18 @@ fn call() -> Result<String, ToolError> {
     if taken.is_ok() {
         return Err(ToolError::failed("A built-in tool was replaced."));
     }
-    let schema = Schema::from_value(json!("no"));
-    let odd = FunctionTool::read_only("odd", "", schema, |(): (), _| Ok(ToolResult::text("")));
-    if session.add_tool(odd).is_ok() {
-        return Err(ToolError::failed("A schema that is no object was taken."));
+    for schema in [
+        json!("no"),
+        json!({"type": "string"}),
+        json!({"type": ["null"]}),
+    ] {
+        let schema = Schema::from_value(schema);
+        let odd = FunctionTool::read_only("odd", "", schema, |(): (), _| Ok(ToolResult::text("")));
+        if session.add_tool(odd).is_ok() {
+            return Err(ToolError::failed("A schema of no objects was taken."));
+        }
     }
-    let person: SharedPrompt = SharedPrompt::new(Box::new(Person));
+    let person: SharedPrompt = SharedPrompt::new(Box::new(Person::default()));
     let mut options = CallOptions::default();
     options.is_explained = mode.as_deref() == Some("explains");
     options.person = matches!(mode.as_deref(), Some("asks" | "explains")).then_some(&person);
@@ -84,18 +96,27 @@ fn call() -> Result<String, ToolError> {
 
 fn mark(name: &str) -> FunctionTool<Value> {
     let schema = Schema::from_value(json!({"type": "object"}));
-    FunctionTool::changing(name, "Marks.", Kind::Edit, schema, |_, _| {
+    FunctionTool::changing(name, "Marks.", Kind::Edit, schema, |_, cx| {
+        cx.update_output(OutputUpdate::Text("Marks.".to_owned()));
         std::fs::write("marked", "").map_err(|e| ToolError::failed(e.to_string()))?;
         Ok(ToolResult::text("Marked."))
     })
 }
 
-#[derive(Debug)]
-struct Person;
+#[derive(Debug, Default)]
+struct Person {
+    cancels: Option<Cancellation>,
+}
 
 impl ApprovalPrompt for Person {
     fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<ApprovalReply> {
         assert_ne!(question.name, "no_answer", "on purpose");
+        let asked = std::fs::write("asked", "");
+        assert!(asked.is_ok(), "the question is noted");
+        if let Some(cancel) = &self.cancels {
+            cancel.cancel();
+            assert!(question.cancel.interruption().is_some(), "it is told");
+        }
         Some(ApprovalReply::Once)
     }
 }

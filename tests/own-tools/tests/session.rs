@@ -2,6 +2,7 @@
 
 use gemini_tools_test_harness::Workspace;
 use gemini_tools_test_harness::custom::with;
+use gemini_tools_test_harness::mcp::Servers;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -66,10 +67,7 @@ fn a_panic_anywhere_in_a_tool_is_the_error_of_its_call() {
     let ws = Workspace::new();
     for (mode, names) in [
         ("registry", [&built[..], &["no_run"]].concat()),
-        (
-            "asks",
-            [&built[..], &asked, &["no_run", "no_answer"]].concat(),
-        ),
+        ("asks", [&built[..], &asked, &["no_run"]].concat()),
         ("explains", [&built[..], &asked].concat()),
         ("yolo", [&built[..], &["no_run"]].concat()),
     ] {
@@ -83,6 +81,59 @@ fn a_panic_anywhere_in_a_tool_is_the_error_of_its_call() {
     let (text, _) = said(&ws, "registry", "other");
     assert!(text.contains("no tool named \"other\""), "{text}");
     assert_eq!(said(&ws, "registry", "no_answer").0, "\"Done.\"\n");
+    // Of the program's own panics, one in its dialog is no answer, and one in what listens is nothing.
+    let (text, _) = said(&ws, "asks", "no_answer");
+    assert!(text.starts_with("\"policy_violation\""), "{text}");
+    assert_eq!(said(&ws, "yolo", "mark").0, "\"Marked.\"\n");
+}
+
+#[test]
+fn a_session_stands_by_itself_and_a_cancelled_call_does_not_run() {
+    for (case, expected) in [
+        ("agents", "was changed by somebody else since you read it"),
+        ("home", "home directory is not that of this process"),
+        (
+            "later_home",
+            "the home directory whose variables this process has read",
+        ),
+        ("gone", "a/b.txt does not exist"),
+        ("registry_cancelled", "\"cancelled\""),
+        ("cancelled_before", "\"cancelled\""),
+        ("cancelled_unjudged", "\"cancelled\""),
+        ("cancelled_asked", "\"cancelled\""),
+        ("cancelled_waiting", "\"cancelled\""),
+    ] {
+        let ws = Workspace::new();
+        let (text, is_made) = said(&ws, case, "");
+        assert!(text.contains(expected) && !is_made, "{case}: {text}");
+        assert!(!Path::new(&ws.path("marked")).exists(), "{case}: {text}");
+        let is_asked = Path::new(&ws.path("asked")).exists();
+        assert_eq!(is_asked, case == "cancelled_asked", "{case}: {text}");
+    }
+}
+
+#[test]
+fn a_tool_of_the_program_hides_one_of_a_server_with_its_name() {
+    let server = json!({"srv": {"command": env!("CARGO_BIN_EXE_own-tools")}});
+    let servers = Servers::configured(Workspace::new(), server, &json!({}));
+    let program = Path::new(env!("CARGO_BIN_EXE_session-call"));
+    let answer = servers
+        .marked(servers.ws.program(program, &["names"]))
+        .run();
+    let names: Vec<&str> = answer.text().lines().collect();
+    let its = |name: &str| names.iter().filter(|one| **one == name).count();
+    assert_eq!((its("srv__shout"), its("srv__erase")), (1, 1), "{names:?}");
+}
+
+#[test]
+fn a_root_that_is_not_absolute_is_refused() {
+    let ws = Workspace::new().directory("usr");
+    let program = Path::new(env!("CARGO_BIN_EXE_session-call"));
+    for root in ["", ".", "usr", "./usr", "/usr/..", "/usr/../usr"] {
+        let answer = ws.program(program, &["yolo", "mark", root]);
+        let answer = answer.unwatched().run();
+        answer.must_say(answer.text(), &["it is relative, or has a .. in it"]);
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::{Cancellation, InputSource, SandboxMode};
 #[cfg(feature = "hosts")]
 use crate::client_host::AnswerLimit;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A piece of output of a running tool.
@@ -74,9 +75,9 @@ pub struct CallView {
     /// Set if the caller remembers what it was shown. A write that would lose content that the
     /// caller has not seen is then refused.
     pub remembers: bool,
-}
     /// Set if such a write is made all the same, and only its answer says so.
     pub tells_unseen: bool,
+}
 
 impl Default for Context {
     fn default() -> Self {
@@ -117,10 +118,11 @@ impl Context {
         self.output.is_some()
     }
 
-    /// Reports output of a call that still runs; does nothing if the host does not listen.
+    /// Reports output of a call that still runs; does nothing if the host does not listen. A panic
+    /// of the listener is no fault of the tool, which goes on.
     pub fn update_output(&self, output: OutputUpdate) {
         if let Some(sink) = &self.output {
-            sink(output);
+            let _ = catch_unwind(AssertUnwindSafe(|| sink(output)));
         }
     }
 }

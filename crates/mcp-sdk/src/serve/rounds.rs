@@ -201,6 +201,7 @@ fn name(question: &ApprovalQuestion<'_>, message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Answers, OpenQuestion, RecordedAnswers, are_needed};
+    use gemini_tools_core::tool::Cancellation;
     use gemini_tools_policy::approval::{
         ApprovalPrompt, ApprovalQuestion, ApprovalReply, Explanation,
     };
@@ -247,6 +248,7 @@ mod tests {
                 name: "write_file",
                 args: &args,
                 explanation: &explanation,
+                cancel: &Cancellation::default(),
             })
         };
         let open = OpenQuestion::default();

@@ -2,7 +2,7 @@
 
 use super::ArgumentChange;
 use crate::{self as policy, SessionGrant};
-use gemini_tools_core::tool::{ConfirmationDetails, Location};
+use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, Location};
 use serde_json::{Map, Value};
 use std::fmt;
 
@@ -86,6 +86,8 @@ pub struct ApprovalQuestion<'a> {
     pub args: &'a Map<String, Value>,
     /// The explanation of the call.
     pub explanation: &'a Explanation,
+    /// The cancellation of the call, after which no answer is needed.
+    pub cancel: &'a Cancellation,
 }
 
 /// A way to ask a person.

@@ -22,6 +22,7 @@ const WAIT_LIMIT: Timespec = Timespec {
 pub(super) struct Call {
     name: String,
     args: Map<String, Value>,
+    cancel: Cancellation,
 }
 
 impl Call {
@@ -30,6 +31,7 @@ impl Call {
             name: &self.name,
             args: &self.args,
             explanation,
+            cancel: &self.cancel,
         }
     }
 }
@@ -42,6 +44,7 @@ pub(super) fn call(name: &str, args: Value) -> Call {
     Call {
         name: name.to_owned(),
         args,
+        cancel: Cancellation::default(),
     }
 }
 
