@@ -14,7 +14,7 @@ use crate::harness::terminal::ASKED;
 use crate::harness::{Answer, executable};
 
 /// A rule for the tools of the server `ann` that say that they destroy.
-const NO_DESTRUCTION: &str = r#"
+pub(super) const NO_DESTRUCTION: &str = r#"
 [[rule]]
 toolName = "*"
 mcpName = "ann"

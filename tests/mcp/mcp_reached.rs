@@ -19,7 +19,7 @@ fn one(entry: &Value) -> Servers {
 }
 
 /// Starts a script that prints its port.
-fn listening(ws: &Workspace, script: &str, args: &[&str]) -> (Helper, u16) {
+pub(super) fn listening(ws: &Workspace, script: &str, args: &[&str]) -> (Helper, u16) {
     let mut command = Command::new("python3");
     command.arg(ws.outside_path(script)).args(args);
     let mut child = command

@@ -6,5 +6,6 @@ mod mcp_odd;
 mod mcp_policy;
 mod mcp_reached;
 mod mcp_real;
+mod mcp_restarts;
 mod mcp_values;
 mod servers;

@@ -91,7 +91,7 @@ fn list(mcp: &Mcp, servers: &[usize], cx: &Context) -> Result<ToolResult, ToolEr
                 }
                 data.insert(name.clone(), answer);
             }
-            Err(e) => {
+            Err((_, e)) => {
                 cx.cancel.check()?;
                 lines.push(format!("{name}: {e}"));
                 failure = Some(e);
@@ -122,7 +122,7 @@ fn read(mcp: &Mcp, uri: &str, servers: &[usize], cx: &Context) -> Result<ToolRes
         };
         match mcp.request(at, what, started, cx) {
             Ok(answer) => return Ok(content::resource(uri, &answer)),
-            Err(e) => {
+            Err((_, e)) => {
                 cx.cancel.check()?;
                 failure.get_or_insert(e);
             }

@@ -49,6 +49,9 @@ use std::time::{Duration, Instant};
 /// The code of the finding that the end of a server's list was left out.
 const ENDLESS: &str = "endless-list";
 
+/// How often a call is tried with a server that restarts before each.
+const MAX_ATTEMPTS: u32 = 3;
+
 /// The MCP servers that the settings name.
 #[derive(Debug)]
 pub struct Mcp {
@@ -67,11 +70,20 @@ pub struct Mcp {
 #[derive(Debug, Default)]
 struct State {
     known: BTreeMap<usize, Arc<Declarations>>,
-    asked: BTreeSet<usize>,
+    asked: BTreeMap<usize, Listing>,
     changed: BTreeSet<usize>,
     missed: BTreeSet<usize>,
     listed: Option<Vec<Arc<McpDeclaration>>>,
     notes: Vec<String>,
+}
+
+/// What a server has declared to this process, and over which connection: calls are sent over no
+/// other.
+#[derive(Debug, Clone)]
+struct Listing {
+    known: Arc<Declarations>,
+    connection: String,
+    since: Instant,
 }
 
 /// A tool that a server has declared, or a tool of this crate, as `get_tools` prints it.
@@ -267,16 +279,12 @@ impl Mcp {
 
     /// Asks a server for its tools and stores the answer in memory and in the cache. With
     /// `accepts`, changed declarations of pinned tools are accepted.
-    fn refresh(
-        &self,
-        at: usize,
-        accepts: bool,
-        cancel: &Cancellation,
-    ) -> Result<Arc<Declarations>, Failure> {
+    fn refresh(&self, at: usize, accepts: bool, cancel: &Cancellation) -> Result<Listing, Failure> {
         let server = &self.servers[at];
         // The mark is removed before the request, so that a change during the request is not
         // missed.
         let has_changed = self.state().changed.remove(&at);
+        let since = Instant::now();
         let question = Question {
             server: &server.name,
             connect: &server.connect,
@@ -308,12 +316,16 @@ impl Mcp {
         {
             cache::write(path, &known);
         }
-        let known = Arc::new(known);
+        let listing = Listing {
+            known: Arc::new(known),
+            connection: answer["connection"].as_str().unwrap_or_default().to_owned(),
+            since,
+        };
         let mut state = self.state();
-        state.learn(at, &known);
-        state.asked.insert(at);
+        state.learn(at, &listing.known);
+        state.asked.insert(at, listing.clone());
         state.missed.remove(&at);
-        Ok(known)
+        Ok(listing)
     }
 
     /// Compares a server's declarations with the stored ones. Without pinning, changes are only
@@ -424,7 +436,7 @@ impl Mcp {
                     _ if left_out.contains_key(&at) => continue,
                     _ if asks => match self.fresh(at, cx) {
                         Err(e) if left_out.is_empty() => return Err(e),
-                        fresh => fresh.ok(),
+                        fresh => fresh.ok().map(|listing| listing.known),
                     },
                     cached => cached,
                 };
@@ -510,7 +522,35 @@ impl Mcp {
         cx: &Context,
     ) -> Result<Value, ToolError> {
         let started = Instant::now();
-        let known = self.fresh(at, cx)?;
+        let mut attempts = 1;
+        loop {
+            let Listing {
+                known, connection, ..
+            } = self.fresh(at, cx)?;
+            self.check_judged(at, judged, &known)?;
+            let what = ServerRequest::Call {
+                tool: judged.original.clone(),
+                arguments: arguments.clone(),
+                connection,
+            };
+            let (why, error) = match self.request(at, what, started, cx) {
+                Ok(answer) => return Ok(answer),
+                Err(failed) => failed,
+            };
+            if why != FailureKind::Reconnected || attempts == MAX_ATTEMPTS {
+                return Err(error);
+            }
+            attempts += 1;
+            self.doubt(at, Duration::ZERO);
+        }
+    }
+
+    fn check_judged(
+        &self,
+        at: usize,
+        judged: &DeclaredTool,
+        known: &Declarations,
+    ) -> Result<(), ToolError> {
         let tool = &judged.original;
         let declared = known.tools.iter().find(|t| t.original == *tool);
         if let Some(declared) = declared {
@@ -523,21 +563,38 @@ impl Mcp {
             return Err(says_something_else(&self.servers[at].name, tool)
                 .with_hint("Call it again: the policy then judges by that."));
         }
-        let tool = tool.clone();
-        let what = ServerRequest::Call { tool, arguments };
-        self.request(at, what, started, cx)
+        Ok(())
     }
 
     /// Returns a server's declarations as confirmed by this process. Asks the server if that has
-    /// not happened yet, or if it has announced a change.
-    fn fresh(&self, at: usize, cx: &Context) -> Result<Arc<Declarations>, ToolError> {
+    /// not happened yet, if it has announced a change, or after a restart.
+    fn fresh(&self, at: usize, cx: &Context) -> Result<Listing, ToolError> {
         self.poll_list_changed();
-        let has_just_said = self.state().asked.contains(&at);
-        match self.cached(at).filter(|_| has_just_said) {
-            Some(known) => Ok(known),
-            None => self
-                .refresh(at, false, &cx.cancel)
-                .map_err(|failure| self.error(at, failure, cx)),
+        let listing = self.state().asked.get(&at).cloned();
+        if let Some(listing) = listing {
+            return Ok(listing);
+        }
+        let old = self.cached(at);
+        let listing = self.refresh(at, false, &cx.cancel);
+        let listing = listing.map_err(|failure| self.error(at, failure, cx))?;
+        // The client knows the old list.
+        if old.is_some_and(|old| old != listing.known) {
+            self.state().changed.insert(at);
+        }
+        Ok(listing)
+    }
+
+    /// Makes the next listing and the next call ask a server again, unless it was asked within this
+    /// time.
+    fn doubt(&self, at: usize, age: Duration) {
+        let mut state = self.state();
+        if state
+            .asked
+            .get(&at)
+            .is_some_and(|listing| listing.since.elapsed() >= age)
+        {
+            state.asked.remove(&at);
+            state.changed.insert(at);
         }
     }
 
@@ -546,7 +603,7 @@ impl Mcp {
         if !changed.is_empty() {
             let is_changed = |at: &usize| changed.contains(&self.servers[*at].name);
             let mut state = self.state();
-            state.asked.retain(|at| !is_changed(at));
+            state.asked.retain(|at, _| !is_changed(at));
             state
                 .changed
                 .extend((0..self.servers.len()).filter(is_changed));
@@ -566,7 +623,7 @@ impl Mcp {
         what: ServerRequest,
         started: Instant,
         cx: &Context,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<Value, (FailureKind, ToolError)> {
         let server = &self.servers[at];
         let own = server.settings.timeout_ms.map(Duration::from_millis);
         // A default limit of the call gives way to the server's own limit; one that the caller has
@@ -596,15 +653,16 @@ impl Mcp {
                 cx.update_output(OutputUpdate::Text(text.to_owned()));
             })
             .map_err(|failure| {
-                let may_have_run = is_call && failure.why == FailureKind::Gone;
-                let error = match failure.why {
+                let why = failure.why;
+                let error = match why {
                     FailureKind::TimedOut => self.out_of_time(at, own, of_call, &failure.message),
                     _ => self.error(at, failure, cx),
                 };
-                if may_have_run {
-                    return error.with_hint("Whether the call has had an effect is not known.");
+                if is_call && why == FailureKind::Gone {
+                    let hint = "Whether the call has had an effect is not known.";
+                    return (why, error.with_hint(hint));
                 }
-                error
+                (why, error)
             })
     }
 
@@ -654,14 +712,16 @@ impl Mcp {
                 ErrorKind::McpToolError,
                 format!("The MCP server {server} has refused the request: {message}"),
             ),
-            FailureKind::Gone | FailureKind::Connection => ToolError::new(
-                ErrorKind::McpToolError,
-                match message.strip_prefix("it ") {
-                    Some(did) => format!("The MCP server {server} {did}."),
-                    None => format!("The MCP server {server} can't be used: {message}."),
-                },
-            )
-            .with_hint(format!("See {}.", self.servers[at].entry())),
+            FailureKind::Gone | FailureKind::Connection | FailureKind::Reconnected => {
+                ToolError::new(
+                    ErrorKind::McpToolError,
+                    match message.strip_prefix("it ") {
+                        Some(did) => format!("The MCP server {server} {did}."),
+                        None => format!("The MCP server {server} can't be used: {message}."),
+                    },
+                )
+                .with_hint(format!("See {}.", self.servers[at].entry()))
+            }
         }
     }
 

@@ -24,6 +24,7 @@ use rmcp::{Peer, RoleClient};
 use serde_json::{Map, Value, json};
 use std::error::Error;
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OnceCell, watch};
@@ -53,6 +54,8 @@ const CLOSED: &str = "it closed the connection before it answered";
 /// How often one request is sent, at most, to a server that answers with requests for input.
 const MAX_ROUNDS: usize = 10;
 
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
 type Service = RunningService<RoleClient, Handler>;
 
 pub(super) struct Connection {
@@ -62,6 +65,9 @@ pub(super) struct Connection {
     process: Mutex<Option<PipedProgram>>,
     aside: StrayOutputLog,
     end: OnceCell<String>,
+    /// No other connection has this name, not even one of another process.
+    name: String,
+    is_expired: AtomicBool,
 }
 
 pub(super) struct WaitLimit {
@@ -192,11 +198,17 @@ impl Connection {
             process,
             aside,
             end: OnceCell::new(),
+            name: format!(
+                "{} {}",
+                std::process::id(),
+                OPENED.fetch_add(1, Ordering::Relaxed)
+            ),
+            is_expired: AtomicBool::new(false),
         }
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.peer.is_transport_closed()
+        self.is_expired.load(Ordering::Relaxed) || self.peer.is_transport_closed()
     }
 
     fn capabilities(&self) -> ServerCapabilities {
@@ -207,13 +219,19 @@ impl Connection {
 
     pub(super) async fn ask(
         &self,
-        request: ServerRequest,
+        request: &ServerRequest,
         until: &mut WaitLimit,
     ) -> Result<Value, Problem> {
         match request {
             ServerRequest::Tools => self.tools(until).await,
             ServerRequest::Resources => self.resources(until).await,
-            ServerRequest::Call { tool, arguments } => {
+            ServerRequest::Call { connection, .. } if *connection != self.name => {
+                let message = "it ends each connection before the call";
+                Err(Problem::new(FailureKind::Reconnected, message))
+            }
+            ServerRequest::Call {
+                tool, arguments, ..
+            } => {
                 let params = json!({ "name": tool, "arguments": arguments });
                 self.complete("tools/call", params, until).await
             }
@@ -282,6 +300,7 @@ impl Connection {
         Ok(json!({
             "tools": tools,
             "notes": notes,
+            "connection": self.name,
             "resources": capabilities.resources.is_some(),
         }))
     }
@@ -422,6 +441,11 @@ impl Connection {
             ServiceError::TransportSend(e) if is_broken_pipe(&*e.error) => {
                 Problem::connection(self.end_in_words().await)
             }
+            ServiceError::TransportSend(e) if is_expired(&*e.error) => {
+                self.is_expired.store(true, Ordering::Relaxed);
+                let message = "it ends each session at once (HTTP 404)";
+                Problem::new(FailureKind::Reconnected, message)
+            }
             ServiceError::TransportSend(e) => {
                 let (reason, is_unsent) = reason(&*e.error);
                 let why = if is_unsent {
@@ -550,6 +574,13 @@ fn greeting_problem(e: &ClientInitializeError) -> Problem {
 fn is_broken_pipe(e: &(dyn Error + 'static)) -> bool {
     e.downcast_ref::<io::Error>()
         .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn is_expired(e: &(dyn Error + 'static)) -> bool {
+    matches!(
+        e.downcast_ref(),
+        Some(StreamableHttpError::<reqwest::Error>::SessionExpired)
+    )
 }
 
 fn is_bad_request(e: &(dyn Error + 'static)) -> bool {

@@ -90,7 +90,9 @@ pub(super) fn streamable(
     url: &Url,
 ) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
     let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
-        .custom_headers(headers(connect)?);
+        .custom_headers(headers(connect)?)
+        // A server that has lost the session may have other tools: that is another connection.
+        .reinit_on_expired_session(false);
     Ok(StreamableHttpClientTransport::with_client(
         client(url)?,
         config,

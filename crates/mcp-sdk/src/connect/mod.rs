@@ -30,9 +30,9 @@ use crate::message::{self, Message};
 use connection::{Connection, WaitLimit};
 use gemini_tools_core::json;
 use gemini_tools_core::text::{excerpt, one_line};
-use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate};
+use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate, TICK};
 use gemini_tools_process::network::wire::{
-    Ask, ClientMessage, Connect, FailureKind, Request, SyntaxRequest, WebRequest,
+    Ask, ClientMessage, Connect, FailureKind, Request, ServerRequest, SyntaxRequest, WebRequest,
 };
 use gemini_tools_syntax::{Language, new_errors, outline};
 use handler::Handler;
@@ -50,7 +50,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -145,6 +145,10 @@ impl Server {
         excerpt(line.trim_end_matches('.'), MAX_MESSAGE_CHARS).into_owned()
     }
 
+    async fn ask(&self, what: &ServerRequest, until: &mut WaitLimit) -> Result<Value, Problem> {
+        self.connection(until).await?.ask(what, until).await
+    }
+
     async fn connection(&self, until: &mut WaitLimit) -> Result<Arc<Connection>, Problem> {
         let mut slot = tokio::select! {
             slot = self.connection.lock() => slot,
@@ -156,7 +160,13 @@ impl Server {
             return Ok(Arc::clone(connection));
         }
         if let Some(old) = slot.take() {
-            tokio::spawn(async move { old.end().await });
+            tokio::spawn(async move {
+                // Calls over an expired session may still be answered.
+                while Arc::strong_count(&old) > 1 {
+                    sleep(TICK).await;
+                }
+                old.end().await;
+            });
             // After a restart, the server may be of another version with other tools.
             self.handler.say_changed();
         }
@@ -286,10 +296,10 @@ impl Hub {
                 deadline: Instant::now() + Duration::from_millis(request.limit_ms),
                 given_up,
             };
-            let answer = match server.connection(&mut until).await {
-                Ok(connection) => connection.ask(request.what, &mut until).await,
-                Err(problem) => Err(problem),
-            };
+            let mut answer = server.ask(&request.what, &mut until).await;
+            if matches!(&answer, Err(problem) if problem.why == FailureKind::Reconnected) {
+                answer = server.ask(&request.what, &mut until).await;
+            }
             open.answer(match answer {
                 Ok(result) => ClientMessage::Done { id, result },
                 Err(Problem { why, message, .. }) => ClientMessage::Failed {

@@ -79,6 +79,9 @@ pub enum ServerRequest {
         tool: String,
         /// The call's arguments.
         arguments: Map<String, Value>,
+        /// The connection that has listed the tool, as the answer to `Tools` names it. The call is
+        /// sent over no other.
+        connection: String,
     },
     /// Lists all resources and resource templates.
     Resources,
@@ -138,6 +141,9 @@ pub enum FailureKind {
     Connection,
     /// The server has refused the request.
     Refused,
+    /// Another connection to the server had to be made, over which it may have other tools. It has
+    /// not seen the request.
+    Reconnected,
     /// The server, or `serve_tools --connect` itself, has ended.
     Gone,
     /// The answer took too long.
