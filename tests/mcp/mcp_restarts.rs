@@ -64,6 +64,14 @@ impl Setup {
             .to_owned()
     }
 
+    fn listed(&mut self) -> Vec<String> {
+        let listed = self.client.ask("tools/list", &json!({}));
+        let tools = listed["result"]["tools"].as_array().expect("a list");
+        let names = tools.iter().filter_map(|tool| tool["name"].as_str());
+        let names = names.filter_map(|name| name.strip_prefix("ann__"));
+        names.map(str::to_owned).collect()
+    }
+
     fn notes(&self) -> String {
         fs::read_to_string(self.ws.outside_path("notes")).unwrap_or_default()
     }
@@ -97,5 +105,21 @@ fn a_tool_of_a_restarted_server_is_judged_before_it_runs() {
                 "{is_http} {more} {rules}"
             );
         }
+    }
+}
+
+#[test]
+fn a_new_tool_is_found_and_one_that_is_gone_is_listed_no_more() {
+    for is_http in [false, true] {
+        let mut s = Setup::new(is_http, &json!({}), "");
+        // A server is not asked again at once for what it lacks.
+        sleep(Duration::from_secs(2));
+        s.restart_as("2\n");
+        assert_eq!(s.call("new"), "done", "{is_http}");
+        assert_eq!(s.listed(), ["new", "old"], "{is_http}");
+        s.restart_as("3\n");
+        let refused = s.call("old");
+        assert!(refused.contains("no such tool"), "{is_http} {refused}");
+        assert_eq!(s.listed(), ["new"], "{is_http}");
     }
 }

@@ -49,6 +49,9 @@ use std::time::{Duration, Instant};
 /// The code of the finding that the end of a server's list was left out.
 const ENDLESS: &str = "endless-list";
 
+/// How long a server that was asked for its tools is not asked again for one that it lacks.
+const SETTLED: Duration = Duration::from_secs(2);
+
 /// How often a call is tried with a server that restarts before each.
 const MAX_ATTEMPTS: u32 = 3;
 
@@ -432,6 +435,10 @@ impl Mcp {
         let mut left_out: BTreeMap<usize, DeclaredTool> = BTreeMap::new();
         for asks in [false, true] {
             for &at in &candidates {
+                // Not every server announces what is new.
+                if asks {
+                    self.doubt(at, SETTLED);
+                }
                 let known = match self.cached(at) {
                     _ if left_out.contains_key(&at) => continue,
                     _ if asks => match self.fresh(at, cx) {
@@ -537,6 +544,10 @@ impl Mcp {
                 Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
+            // It may be refused because the server has the tool no longer.
+            if why == FailureKind::Refused {
+                self.doubt(at, Duration::ZERO);
+            }
             if why != FailureKind::Reconnected || attempts == MAX_ATTEMPTS {
                 return Err(error);
             }
