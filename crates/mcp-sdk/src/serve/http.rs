@@ -276,6 +276,13 @@ async fn pass_on(request: Request<Incoming>, front: &Front) -> Answer {
     {
         return unreadable(fault::id_in_use(&id), None);
     }
+    // The SDK would answer as if it had ended this one.
+    if is_end
+        && let Some(session) = session
+        && !front.sessions.knows(session).await
+    {
+        return refused(StatusCode::NOT_FOUND, "There is no such session.");
+    }
     // The SDK would answer with an empty stream, from which a client learns nothing.
     if head.method == Method::GET
         && let Some(session) = session

@@ -114,10 +114,13 @@ impl Sessions {
 
     /// Returns true if a session exists, but not what is to follow this event of it.
     pub(super) async fn has_lost(&self, session: &str, last_event: &str) -> bool {
-        let session = SessionId::from(session);
         last_event.contains('/')
-            && self.find(&session, last_event).is_none()
-            && matches!(self.has_session(&session).await, Ok(true))
+            && self.find(&session.into(), last_event).is_none()
+            && self.knows(session).await
+    }
+
+    pub(super) async fn knows(&self, session: &str) -> bool {
+        matches!(self.has_session(&session.into()).await, Ok(true))
     }
 
     /// Returns true if a request with this id is not answered yet. The SDK would send the answer to
