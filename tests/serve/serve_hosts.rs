@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::served::{greeted_by, text};
-use crate::harness::Workspace;
 use crate::harness::client::{Server, greeting};
+use crate::harness::{Workspace, executable};
 
 const LINES: usize = 4000;
 
@@ -424,6 +424,88 @@ fn answers_that_the_clients_host_has_kept_for_all_projects_are_read_and_nothing_
             let mut server = greeted_by(&ws, stranger, &variables);
             let result = server.call("read_file", &json!({"absolute_path": kept}));
             assert_eq!(result["isError"], true, "{stranger}: {result}");
+        }
+    }
+}
+
+/// Puts another directory in the place of the workspace.
+fn replace(ws: &Workspace, is_moved: bool) {
+    if is_moved {
+        fs::rename(ws.dir(), ws.root().join("moved")).expect("moved");
+    } else {
+        fs::remove_dir_all(ws.dir()).expect("removed");
+    }
+    fs::create_dir(ws.dir()).expect("made");
+    fs::write(ws.path("a.txt"), "new\n").expect("written");
+}
+
+#[test]
+fn calls_work_in_the_directory_that_a_roots_path_names_by_now() {
+    for (is_moved, how) in [true, false]
+        .into_iter()
+        .flat_map(|is_moved| ["here", "option", "client", "second"].map(|how| (is_moved, how)))
+    {
+        let ws = Workspace::new().file("a.txt", "old\n");
+        let (root, other) = (ws.path(""), ws.outside_path(""));
+        let (args, uris) = match how {
+            "option" => (vec!["--root", &*root], vec![]),
+            "client" => (vec![], vec![&root]),
+            "second" => (vec![], vec![&other, &root]),
+            _ => (vec![], vec![]),
+        };
+        let uris = uris
+            .iter()
+            .map(|path| json!({"uri": format!("file://{path}")}));
+        let uris = json!({"roots": uris.collect::<Value>()});
+        let mut server = Server::greeted(&ws, &args, &json!({"roots": {}}));
+        if args.is_empty() {
+            server.answer_request("roots/list", &uris);
+        }
+        let path = json!({"absolute_path": ws.path("a.txt")});
+        assert_eq!(text(&server.call("read_file", &path)), "old\n", "{how}");
+        replace(&ws, is_moved);
+        assert_eq!(text(&server.call("read_file", &path)), "new\n", "{how}");
+        for (tool, args, said) in [
+            (
+                "write_file",
+                json!({"file_path": ws.path("w.txt"), "content": "x"}),
+                "created",
+            ),
+            (
+                "run_shell_command",
+                json!({"command": "ls", "dir_path": ws.path("")}),
+                "w.txt",
+            ),
+            ("search_file_content", json!({"pattern": "new"}), "a.txt"),
+        ] {
+            let answer = server.call(tool, &args);
+            assert!(text(&answer).contains(said), "{how} {is_moved}: {answer}");
+        }
+        assert!(fs::exists(ws.path("w.txt")).expect("a look"), "{how}");
+    }
+}
+
+#[test]
+fn a_batch_writes_into_no_directory_that_was_moved() {
+    for is_moved in [true, false] {
+        let ws = Workspace::new().file("a.txt", "old\n");
+        let mut batch = Server::start_program(&ws, &executable("call_tool"), &["--batch"]);
+        let mut call = |name: &str, args: &Value| {
+            batch.say(&json!({"name": name, "args": args}).to_string());
+            batch.message()["functionResponse"]["response"].to_string()
+        };
+        let (read, write) = (
+            json!({"absolute_path": "a.txt"}),
+            json!({"file_path": "w.txt", "content": "x"}),
+        );
+        assert!(call("read_file", &read).contains("old"));
+        replace(&ws, is_moved);
+        for (name, args) in [("read_file", &read), ("write_file", &write)] {
+            let said = call(name, args);
+            assert!(said.contains("was moved or deleted"), "{said}");
+        }
+        for dir in ["ws", "moved"] {
+            assert!(!ws.root().join(dir).join("w.txt").exists());
         }
     }
 }

@@ -442,6 +442,7 @@ impl Session {
         cx: &Context,
         notes: &mut Vec<String>,
     ) -> Result<ToolResult, ToolError> {
+        self.tool_env.workspace.check_roots()?;
         // A call of the tool that calls MCP servers' tools is replaced by a call of the tool that
         // it names.
         let tool = if self.means(name, many::CALL) {

@@ -291,6 +291,28 @@ impl Workspace {
             .chain(self.refused.iter().map(PathBuf::as_path))
     }
 
+    /// Checks that the path of each writable root still names the directory that is open. If that
+    /// was moved and another one took its place, what is written would go into the old one.
+    ///
+    /// # Errors
+    ///
+    /// Returns `execution_failed` for a path that names another directory.
+    pub fn check_roots(&self) -> Result<(), ToolError> {
+        let is_replaced = |root: &&Root| {
+            let id = |stat: Stat| (stat.st_dev, stat.st_ino);
+            let now = rustix::fs::stat(&root.written).map(id);
+            now.is_ok() && now != rustix::fs::fstat(&root.dir).map(id)
+        };
+        let mut writable = self.roots.iter().filter(|root| !root.read_only);
+        writable.find(is_replaced).map_or(Ok(()), |root| {
+            let message = format!(
+                "The directory {} was moved or deleted, and another one is in its place.",
+                show_path(&root.path)
+            );
+            Err(ToolError::failed(message).with_hint("Start a new session in it."))
+        })
+    }
+
     /// Returns true if the old content of written files is kept.
     pub fn keeps_changes(&self) -> bool {
         self.home.is_some() && self.journal.get().is_some()

@@ -91,7 +91,8 @@ impl Server {
 
     /// Returns the project for these roots, or for the server's own roots if there are none, with
     /// the tools for clients of `host`; `None` stands for Gemini CLI. The project is reopened if
-    /// any of the files has changed that decide about its tools.
+    /// any of the files has changed that decide about its tools, or if a root's path has come to
+    /// name another directory.
     pub(super) fn project(
         &self,
         roots: &[PathBuf],
@@ -101,6 +102,7 @@ impl Server {
         let open = lock(&self.projects).get(&key).cloned();
         if let Some(open) = &open
             && open.watched.state() == open.state
+            && open.session.tool_env().workspace.check_roots().is_ok()
         {
             return Ok(Arc::clone(open));
         }
