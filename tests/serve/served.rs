@@ -81,8 +81,13 @@ fn the_tools_are_those_of_get_tools_with_hints() {
     assert_eq!(hints("web_fetch"), [false, false, true, true]);
     assert_eq!(hints("write_file"), [false, true, true, false]);
     assert_eq!(hints("replace"), [false, true, false, false]);
-    assert_eq!(hints("save_memory"), [false, false, true, false]);
+    assert_eq!(hints("save_memory"), [false, true, true, false]);
     assert_eq!(hints("run_shell_command"), [false, true, false, true]);
+    // Codex asks about no others than those that destroy or send data out.
+    for tool in tools {
+        let [reads, destroys, _, sends] = hints(tool["name"].as_str().expect("a name"));
+        assert!(reads || destroys || sends, "{tool}");
+    }
 }
 
 /// A supervisor is forked from a process whose other threads begin and end. What they had locked at that moment is

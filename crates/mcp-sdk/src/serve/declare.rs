@@ -2,7 +2,7 @@
 
 use super::server::Project;
 use gemini_tools_core::client_host::ClientHost;
-use gemini_tools_core::tool::{Cancellation, Kind, Tool};
+use gemini_tools_core::tool::{Cancellation, Tool};
 use gemini_tools_mcp::McpDeclaration;
 use rmcp::model;
 use serde_json::{Map, Value};
@@ -95,12 +95,12 @@ fn ours(tool: &dyn Tool) -> model::Tool {
 
 fn annotations(title: String, tool: &dyn Tool) -> model::ToolAnnotations {
     let info = tool.info();
-    let only_adds = matches!(info.kind, Kind::Think | Kind::Plan | Kind::Communicate);
     model::ToolAnnotations::from_raw(
         Some(title),
         // A tool that sends data to the network is not harmless, even if it changes nothing here.
         Some(info.is_read_only && !info.is_open_world),
-        Some(!info.is_read_only && !only_adds),
+        // Codex runs unasked what only adds. What is added to the memory is obeyed later.
+        Some(!info.is_read_only),
         Some(info.is_idempotent),
         Some(info.is_open_world),
     )
