@@ -143,6 +143,20 @@ fn a_name_in_allowed_tools_that_no_tool_has_is_refused_before_the_model_is_asked
 }
 
 #[test]
+fn no_part_of_a_prompt_is_empty_whatever_is_in_the_file_that_it_names() {
+    let Some(api) = StandIn::playing(&json!({"closing": "Done."})) else {
+        return;
+    };
+    for content in ["", " ", "\n", "\n\n\n", " \t\r\n", "\u{3000}"] {
+        let ws = Workspace::new().file("a.txt", content);
+        said(&agent(&ws, &api, &["Read @a.txt"]).run());
+        for part in last_parts(&api) {
+            assert_ne!(part["text"], "", "{content:?}");
+        }
+    }
+}
+
+#[test]
 fn a_file_that_the_prompt_names_and_that_is_not_there_is_told_before_the_model_is_asked() {
     let Some(api) = StandIn::playing(&json!({"closing": "Done."})) else {
         return;

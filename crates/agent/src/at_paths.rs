@@ -130,7 +130,9 @@ fn push_text(parts: &mut Vec<Part>, text: &str) {
     let mut take = |path: Option<&str>, text: &str| match path {
         Some(path) => {
             parts.push(Part::text(format!("\nContent from @{path}:\n")));
-            parts.push(Part::text(text.trim()));
+            // The API refuses an empty text, of this request and of all that follow.
+            let shown = Some(text.trim()).filter(|shown| !shown.is_empty());
+            parts.push(Part::text(shown.unwrap_or(text)));
         }
         None if text.trim().is_empty() => {}
         None => parts.push(Part::text(text)),
