@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::harness::client::Server;
 use crate::harness::mcp::{Helper, MARK, Servers, WAIT_LIMIT};
 use crate::harness::{
     Workspace, executable, marked_processes, place_executable, set_age, set_mode,
@@ -428,6 +429,24 @@ fn contents_become_the_parts_of_the_contract() {
     assert_eq!(parts[8], json!({"text": "Resource Link: A title at x:3"}));
     let answer = s.call("one__fails", &none());
     assert_eq!(answer.error("mcp_tool_error", 1), "it did not work");
+    let with = json!({"text": "an image"});
+    // A server of a browser shows the page that is not as it should be.
+    let shown = "it did not work\n[Tool 'fails' provided the following image data with mime-type: image/png]";
+    let failed = s.call("one__fails", &with).json()["functionResponse"].take();
+    assert_eq!(failed["response"]["error"], shown);
+    assert_eq!(failed["parts"][0]["inlineData"]["data"], "ZGF0YQ==");
+    let content = s.tool("one__fails", &with);
+    let content = content.flags(&["--output", "content"]).run().json();
+    assert_eq!(content["parts"][1]["inlineData"]["data"], "ZGF0YQ==");
+    let mut server = Server::greeted(&s.ws, &["--mcp"], &none());
+    let failed = server.call("one__fails", &with);
+    assert_eq!(
+        (&failed["isError"], &failed["content"][0]["text"]),
+        (&json!(true), &json!(shown))
+    );
+    assert_eq!(failed["content"][1]["data"], "ZGF0YQ==");
+    server.hang_up();
+    assert_eq!(server.status(), Some(0));
     let answer = s.call("one__refuses", &none());
     answer.must_say(
         &answer.error("mcp_tool_error", 1),

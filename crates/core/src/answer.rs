@@ -116,6 +116,15 @@ impl Answer<'_> {
         }
     }
 
+    /// Returns the media that belong to a failure, such as the picture of a page that is not as it
+    /// should be. Its message says that they are there.
+    pub fn media_of_failure(&self) -> Vec<Part> {
+        let failed = self.outcome.as_ref().ok().filter(|r| r.error.is_some());
+        let parts = failed.map(|result| result.llm_content.to_parts());
+        let parts = parts.into_iter().flatten();
+        parts.filter(|part| part.inline_data.is_some()).collect()
+    }
+
     /// Cuts the texts of an answer, or its error, if together they have more than `limit`
     /// characters: several texts become one, before the media. The note at its end says how much is
     /// missing, and the whole text goes to `keep`. Nothing is cut if `limit` is `None`, or if the
@@ -408,7 +417,8 @@ impl Answer<'_> {
 
     fn response(&self) -> (Value, Vec<Part>) {
         if let Some((message, kind)) = self.failure() {
-            return (json!({ "error": message, "errorType": kind }), Vec::new());
+            let response = json!({ "error": message, "errorType": kind });
+            return (response, self.media_of_failure());
         }
         let Ok(result) = &self.outcome else {
             return (Value::Null, Vec::new());
@@ -435,7 +445,9 @@ impl Answer<'_> {
         let key = if failure.is_some() { "error" } else { "output" };
         let text = self.short_text().map(str::to_owned);
         if let Some(text) = text.or(failure.map(|(message, _)| message)) {
-            return vec![answer(json!({ key: text }))];
+            let mut parts = vec![answer(json!({ key: text }))];
+            parts.extend(self.media_of_failure());
+            return parts;
         }
         let Ok(result) = &self.outcome else {
             return Vec::new();

@@ -11,7 +11,13 @@ use serde_json::{Map, Value, json};
 /// passed on unchanged, because the client checks it against that server's schema.
 pub(super) fn result(answer: &Answer<'_>, is_foreign: bool, structured: bool) -> CallToolResult {
     let result = match (&answer.outcome, answer.failure()) {
-        (_, Some((message, kind))) => return failure(&message, kind, structured),
+        (_, Some((message, kind))) => {
+            let mut result = failure(&message, kind, structured);
+            for part in answer.media_of_failure() {
+                push(answer.name, part, &mut result.content);
+            }
+            return result;
+        }
         (Err(e), None) => return refused(e, structured),
         (Ok(result), None) => result,
     };

@@ -34,7 +34,7 @@ def tool(name, description="A tool.", properties=None, **more):
 
 TEXT = {"text": {"type": "string", "description": "What to say."}}
 TOOLS = [tool("echo", "Says it again.", TEXT, annotations={"readOnlyHint": True}), tool("env"), tool("crash"),
-         tool("hang"), tool("change"), tool("big"), tool("blocks"), tool("fails"), tool("refuses"), tool("progress")]
+         tool("hang"), tool("change"), tool("big"), tool("blocks"), tool("fails", properties=TEXT), tool("refuses"), tool("progress")]
 CHANGED = threading.Event()
 
 
@@ -112,7 +112,11 @@ def call(ident, params):
     if name == "big":
         return text("x" * 3_000_000 + "END")
     if name == "fails":
-        return text("it did not work", isError=True)
+        answer = text("it did not work", isError=True)
+        if "text" in arguments:
+            image = {"type": "image", "mimeType": "image/png", "data": base64.b64encode(b"data").decode()}
+            answer["content"].append(image)
+        return answer
     if name == "change":
         CHANGED.set()
         send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
