@@ -9,12 +9,12 @@
 //! once, so that a discovery with a full cache starts none. [`Mcp::find`] asks only servers to
 //! which a name may belong.
 //!
-//! A call needs more than a listing does. Before the first call of a tool, the server must have
-//! declared its tools to this very process (`fresh`), and again after it has announced a change. If
-//! the settings pin declarations, a tool that is new or differs from the accepted declaration is
-//! withheld until `get_tools --refresh` accepts it; the accepted hash stays in the cache, so that
-//! asking again does not accept the change. If the policy judges by annotations and the server has
-//! changed those of the tool since, the call fails.
+//! A call needs more than a listing does. Before it, the server must have declared its tools over
+//! the very connection that the call then takes (`fresh`), and again after it has announced a
+//! change. If the settings pin declarations, a tool that is new or differs from the accepted
+//! declaration is withheld until `get_tools --refresh` accepts it; the accepted hash stays in the
+//! cache, so that asking again does not accept the change. If the policy judges by annotations and
+//! the server has changed those of the tool since, the call fails.
 //!
 //! A tool thus runs only if the settings allow it, it is not withheld, and its annotations are
 //! those that were judged. A failure of one server becomes a note, and only its tools are missing.
@@ -49,7 +49,7 @@ use std::time::{Duration, Instant};
 /// The code of the finding that the end of a server's list was left out.
 const ENDLESS: &str = "endless-list";
 
-/// How long a server that was asked for its tools is not asked again for one that it lacks.
+/// How long a server's list counts where it may have changed unnoticed.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// How often a call is tried with a server that restarts before each.
@@ -525,56 +525,45 @@ impl Mcp {
         &self,
         at: usize,
         judged: &DeclaredTool,
-        arguments: Map<String, Value>,
+        arguments: &Map<String, Value>,
         cx: &Context,
     ) -> Result<Value, ToolError> {
         let started = Instant::now();
+        let heeds_annotations = self.heeds_annotations.load(Ordering::Relaxed);
+        // Over HTTP not every restart is noticed: the newest revision has no sessions.
+        if (self.pin || heeds_annotations) && self.servers[at].connect.command.is_none() {
+            self.doubt(at, SETTLED);
+        }
+        let tool = &judged.original;
         let mut attempts = 1;
         loop {
-            let Listing {
-                known, connection, ..
-            } = self.fresh(at, cx)?;
-            self.check_judged(at, judged, &known)?;
+            let listing = self.fresh(at, cx)?;
+            let declared = listing.known.tools.iter().find(|t| t.original == *tool);
+            if let Some(declared) = declared {
+                self.check_held(at, declared)?;
+            }
+            // The server may have declared other annotations since the policy judged the call,
+            // perhaps in answer to another call.
+            let now = declared.and_then(|declared| declared.annotations.as_ref());
+            if heeds_annotations && now != judged.annotations.as_ref() {
+                return Err(says_something_else(&self.servers[at].name, tool)
+                    .with_hint("Call it again: the policy then judges by that."));
+            }
             let what = ServerRequest::Call {
-                tool: judged.original.clone(),
+                tool: tool.clone(),
                 arguments: arguments.clone(),
-                connection,
+                connection: listing.connection,
             };
-            let (why, error) = match self.request(at, what, started, cx) {
-                Ok(answer) => return Ok(answer),
-                Err(failed) => failed,
-            };
-            // It may be refused because the server has the tool no longer.
-            if why == FailureKind::Refused {
+            let answer = self.request(at, what, started, cx);
+            // A tool that is refused may be one that the server has no longer.
+            if let Err((FailureKind::Reconnected | FailureKind::Refused, _)) = answer {
                 self.doubt(at, Duration::ZERO);
             }
-            if why != FailureKind::Reconnected || attempts == MAX_ATTEMPTS {
-                return Err(error);
+            match answer {
+                Err((FailureKind::Reconnected, _)) if attempts < MAX_ATTEMPTS => attempts += 1,
+                answer => return answer.map_err(|(_, error)| error),
             }
-            attempts += 1;
-            self.doubt(at, Duration::ZERO);
         }
-    }
-
-    fn check_judged(
-        &self,
-        at: usize,
-        judged: &DeclaredTool,
-        known: &Declarations,
-    ) -> Result<(), ToolError> {
-        let tool = &judged.original;
-        let declared = known.tools.iter().find(|t| t.original == *tool);
-        if let Some(declared) = declared {
-            self.check_held(at, declared)?;
-        }
-        // The server may have declared other annotations since the policy judged the call, perhaps
-        // in answer to another call.
-        let now = declared.and_then(|declared| declared.annotations.as_ref());
-        if self.heeds_annotations.load(Ordering::Relaxed) && now != judged.annotations.as_ref() {
-            return Err(says_something_else(&self.servers[at].name, tool)
-                .with_hint("Call it again: the policy then judges by that."));
-        }
-        Ok(())
     }
 
     /// Returns a server's declarations as confirmed by this process. Asks the server if that has
@@ -599,11 +588,8 @@ impl Mcp {
     /// time.
     fn doubt(&self, at: usize, age: Duration) {
         let mut state = self.state();
-        if state
-            .asked
-            .get(&at)
-            .is_some_and(|listing| listing.since.elapsed() >= age)
-        {
+        let listing = state.asked.get(&at);
+        if listing.is_some_and(|listing| listing.since.elapsed() >= age) {
             state.asked.remove(&at);
             state.changed.insert(at);
         }

@@ -136,7 +136,7 @@ impl ToolInvocation for Call {
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let answer = self
             .mcp
-            .call(self.server, &self.declared, self.arguments, cx)?;
+            .call(self.server, &self.declared, &self.arguments, cx)?;
         Ok(content::result(&self.declared.original, &answer))
     }
 }

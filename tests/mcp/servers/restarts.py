@@ -1,6 +1,6 @@
 """An MCP server whose version is in the file of its first argument, and in whose second it notes its calls. It restarts when the
-version changes: on standard streams it ends, over HTTP (with "http" behind that) it knows older sessions no more. As version 2 its
-tool says that it destroys, and there is one more; as version 3 there is only that."""
+version changes: on standard streams it ends, over HTTP (with "http" behind that) it knows older sessions no more, and with
+"stateless" it has none. As version 2 its tool says that it destroys, and there is one more; as version 3 there is only that."""
 
 import json
 import os
@@ -41,7 +41,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
-        self.send_header("mcp-session-id", str(version()))
+        if sys.argv[3] == "http":
+            self.send_header("mcp-session-id", str(version()))
         self.end_headers()
         self.wfile.write(body)
 
@@ -68,7 +69,7 @@ def end_with(own):
     os._exit(0)
 
 
-if sys.argv[3:] == ["http"]:
+if sys.argv[3:]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     print(server.server_port, flush=True)
     server.serve_forever()
