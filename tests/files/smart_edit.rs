@@ -204,6 +204,21 @@ fn what_stands_beside_the_text_is_not_put_there_twice() {
 }
 
 #[test]
+fn a_line_that_the_old_text_cuts_and_the_new_one_has_whole_is_not_there_twice() {
+    let [first, last] = ["pub(crate) mod consts;", "    run(alpha, beta);"];
+    let text = format!("{first}\nfor a in b\n{last}\n");
+    let new = text.trim_end().replace("for a in b", "if (a) {\nit's");
+    let whole = text.trim_end();
+    let heads = (1..first.len()).map(|at| (&whole[at..], &*new));
+    let rests = (1..last.len() - 4).map(|at| (&whole[..whole.len() - at], &*new));
+    let alone = [(&first[3..9], "pub(crate) mod consts;\nmod b {}")];
+    for (old, new) in heads.chain(rests).chain(alone) {
+        let message = refuses(&text, old, new, "edit_no_occurrence_found");
+        assert!(message.contains("twice"), "{old:?}: {message}");
+    }
+}
+
+#[test]
 fn a_repeated_insertion_changes_nothing_whatever_is_quoted() {
     let lines: Vec<String> = (1..7).map(|n| format!("line {n} of it\n")).collect();
     for at in 0..6 {

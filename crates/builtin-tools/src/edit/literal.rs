@@ -98,14 +98,23 @@ pub(crate) fn repeated(around: [&str; 2], old: &str, new: &str) -> Option<(Strin
         is(&new, part) && !is(&old, part) && balance(&[&*old, part].concat()) == balance(&new)
     };
     let [old_first, new_first] = &first;
+    // The new text has the file's line whole, of which the old text has only a part.
+    let has_whole = |parts: [[&str; 3]; 2], end: fn(&str) -> Option<&str>| {
+        let mut texts = parts.iter().map(|parts| parts.concat());
+        texts.any(|text| end(text.trim()) == end(new.trim()))
+    };
+    let whole = [head, &old, rest];
     let found = below
         .filter(|line| is_line_end && is_forgotten(line, last))
         .or(above.filter(|line| is_line_start && is_forgotten(line, [old_first, new_first])))
-        .or(Some(rest).filter(|rest| !is_line_end && is_part(rest, &is_end)))
+        .or(Some(rest).filter(|rest| {
+            let has_line = || has_whole([["", &old, rest], whole], |text| text.lines().next_back());
+            !is_line_end && (is_part(rest, &is_end) || has_line())
+        }))
         .or(Some(head).filter(|head| {
-            !is_line_start
-                && (head.ends_with(char::is_whitespace) || !is_balanced(head))
-                && is_part(head, &is_start)
+            let is_cut = head.ends_with(char::is_whitespace) || !is_balanced(head);
+            let has_line = || has_whole([[head, &old, ""], whole], |text| text.lines().next());
+            !is_line_start && (is_cut && is_part(head, &is_start) || has_line())
         }));
     found.map(|text| (text.trim().to_owned(), false))
 }
