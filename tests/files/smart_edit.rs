@@ -71,6 +71,55 @@ fn new_lines_whose_depth_is_not_known_are_refused() {
 }
 
 #[test]
+fn new_lines_at_the_files_depth_are_not_moved_with_a_flat_old_text() {
+    for (text, edits) in [
+        (
+            "class A:\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n",
+            [("return 1", "return 10"), ("def g(", "def h(")],
+        ),
+        (
+            "k:\n  a:\n    - b: 1\n      c: 2\n    - d: 3\n",
+            [("- b: 1", "- b: 5"), ("- d: 3", "- e: 3")],
+        ),
+    ] {
+        let (above, whole) = text.split_once('\n').expect("lines");
+        let depth = &whole[..whole.len() - whole.trim_start().len()];
+        let flat = |text: &str| {
+            let lines = text.lines();
+            let lines = lines.map(|line| line.strip_prefix(depth).unwrap_or(line));
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        for (from, to) in edits {
+            let after = whole.replacen(from, to, 1);
+            // Only the first line lost its indentation, as the first one of a quotation often does.
+            let new = after.trim();
+            refuses(text, &flat(whole), new, "edit_no_occurrence_found");
+            let after_all = format!("{above}\n{after}");
+            becomes(text, &flat(whole), &flat(&after), after_all);
+        }
+    }
+}
+
+#[test]
+fn a_last_line_in_both_texts_stays_where_the_new_one_has_it_twice() {
+    let before = "o = {\n    f: (v) => {\n        return s(v);\n    },\n    props: 1,\n};\n";
+    let old = "        return s(v);\n      },";
+    let more = "        return p(v);\n    },\n    p: () => {\n        return q();\n";
+    let after = before.replace("        return s(v);\n", more);
+    becomes(before, old, &format!("{more}      }},"), after);
+}
+
+#[test]
+fn blanks_behind_the_last_line_of_the_old_text_begin_another_one() {
+    let text = "f(a)\n  g(\"b\")\n\nnext\n";
+    for blanks in ["  ", "    ", "\t"] {
+        let old = format!("f(a)\n  g(“b”)\n{blanks}");
+        let after = text.replace("f(a)", "h(a)");
+        becomes(text, &old, "h(a)\n  g(“b”)\n", &after);
+    }
+}
+
+#[test]
 fn a_line_whose_twin_at_another_depth_has_the_mark_is_not_taken_for_that() {
     for (here, there) in [("", ";"), ("", ":"), ("", ","), ("", ".")] {
         let text = format!(

@@ -67,7 +67,13 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
 impl Texts<'_> {
     fn ops_with_files_indentation(&self) -> Vec<DiffOp> {
         let mut old: Vec<String> = self.old.iter().map(|&line| line.to_owned()).collect();
-        for pair in self.pairs {
+        // Lines that are the same at an end of both texts stay, however deep they are written.
+        let is_same = |(old, new): &(&&str, &&str)| old == new;
+        let first = self.old.iter().zip(self.new).take_while(is_same).count();
+        let [olds, news] = [self.old, self.new].map(|lines| lines[first..].iter().rev());
+        let last = olds.zip(news).take_while(is_same).count();
+        let between = first..old.len() - last;
+        for pair in self.pairs.iter().filter(|pair| between.contains(&pair.at)) {
             old[pair.at].replace_range(..pair.old.len(), pair.file);
         }
         let old: Vec<&str> = old.iter().map(String::as_str).collect();
