@@ -85,7 +85,15 @@ pub(super) struct ModelLines<'a> {
 
 impl<'a> ModelLines<'a> {
     pub(super) fn pair(old: &'a str, new: &'a str) -> (Self, Self) {
-        (Self::new(old), Self::new(new))
+        // Blanks behind the last line end of the old text begin the next line of the file.
+        let whole = |text: &'a str| {
+            let text = text.trim_end_matches([' ', '\t']);
+            text.ends_with('\n').then_some(text)
+        };
+        match whole(old) {
+            Some(old) => (Self::new(old), Self::new(whole(new).unwrap_or(new))),
+            None => (Self::new(old), Self::new(new)),
+        }
     }
 
     /// Splits a text into lines. A line end at its end belongs to the last line and does not begin
