@@ -52,7 +52,9 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
         return as_written(ops);
     }
     let rules = Rule::all(texts);
-    if !texts.has_files_indentation(&rules).ok_or(UNCLEAR)? {
+    let as_file = texts.has_files_indentation(&rules);
+    let as_file = as_file.filter(|as_file| *as_file || !texts.changes_at_files_depth(&ops));
+    if !as_file.ok_or(UNCLEAR)? {
         let indents = Layouts::new(texts, &ops).agreed_indents(&rules);
         return Ok(Layout {
             ops,
@@ -97,7 +99,7 @@ impl Texts<'_> {
                 // as in the old text.
                 (true, true) => None,
                 (true, false) => Some(true),
-                (false, true) => Some(false),
+                (false, true) => (as_file == 0).then_some(false),
                 (false, false) => {
                     (of_new == of_old && (as_file == 0 || is_single)).then_some(false)
                 }
@@ -109,6 +111,24 @@ impl Texts<'_> {
             (_, 0) => Some(of_new.starts_with(of_file)),
             _ => None,
         }
+    }
+
+    /// Returns true if the new lines of a change are as deep as the lines in the file that go, but
+    /// not as these are in the old text.
+    fn changes_at_files_depth(&self, ops: &[DiffOp]) -> bool {
+        let mut changes = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
+        let is_at_files_depth = |op: &DiffOp| {
+            let pairs = self.pairs.iter();
+            let gone = pairs.filter(|pair| op.old_range().contains(&pair.at));
+            let new = &self.new[op.new_range()];
+            let new = new.iter().filter(|line| !line.is_empty());
+            let new = new
+                .map(|line| indentation(line))
+                .min_by_key(|line| line.len());
+            let gone = gone.min_by_key(|pair| pair.file.len());
+            gone.is_some_and(|gone| gone.old != gone.file && Some(gone.file) == new)
+        };
+        self.odd_first().is_none() && changes.any(is_at_files_depth)
     }
 
     /// Returns true if the new text may be indented by another unit than the file: some of its
