@@ -366,6 +366,19 @@ fn a_line_that_the_new_text_has_as_the_file_does_is_not_unescaped() {
 }
 
 #[test]
+fn a_line_in_both_texts_stays_though_its_quotes_are_escaped() {
+    for line in [r#"  "a.c","#, r#"  """Doc.""""#, r#"x = "b""#] {
+        let escaped = line.replace('"', "\\\"");
+        for (new, after) in [
+            (format!("{escaped}\ng()"), format!("{line}\ng()\n")),
+            (format!("g()\n{escaped}"), format!("g()\n{line}\n")),
+        ] {
+            becomes(format!("{line}\n"), &escaped, &new, after);
+        }
+    }
+}
+
+#[test]
 fn an_escape_of_another_notation_than_the_decoded_ones_is_not_written() {
     let text = "if a == \"x\":\n    run(b)\n";
     let old = "if a == &quot;x&quot;:\n    run(b)\n";

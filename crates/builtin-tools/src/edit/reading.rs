@@ -175,7 +175,7 @@ fn without_backslashes(old: &str, new: &str) -> Option<Texts> {
         }
     }
     // The old text has escapes for line ends. A new text with line ends was not escaped.
-    if !old.contains('\n') && new.contains('\n') {
+    if of_old.contains(&'n') && !old.contains('\n') && new.contains('\n') {
         return Some(Texts::new(
             plain_old,
             new.to_owned(),
