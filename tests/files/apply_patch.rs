@@ -152,6 +152,41 @@ fn diff(ws: &Workspace, patch: &str) -> Answer {
     call.unwatched().run()
 }
 
+/// Both as `git apply` does them.
+#[test]
+fn names_of_the_first_line_count_alone_and_a_new_file_has_one_hunk() {
+    let [edit, add] = ["@@ -1 +1 @@\n-one\n+two\n", "@@ -0,0 +1 @@\n+a\n"];
+    for (patch, file, after) in [
+        (
+            format!("diff --git a/n b/n\nindex 1..2 100644\n{edit}"),
+            "one\n",
+            Some("two\n"),
+        ),
+        (format!("--- /dev/null\n+++ b/n\n{add}"), "", Some("a\n")),
+        (format!("--- /dev/null\n+++ b/n\n{add}{add}"), "", None),
+        (
+            format!("--- /dev/null\n+++ b/n\n{add}@@ -0,0 +2 @@\n+b\n"),
+            "",
+            None,
+        ),
+    ] {
+        let mut ws = Workspace::new().file("p", &patch);
+        if !file.is_empty() {
+            ws = ws.file("n", file);
+        }
+        let mut git = Command::new("git");
+        let git = git.args(["apply", "--check", "p"]).current_dir(ws.dir());
+        let git = git.output().expect("git").status;
+        assert_eq!(git.success(), after.is_some(), "{patch}");
+        let said = diff(&ws, &patch);
+        match after {
+            Some(_) => assert_eq!(said.status(), 0, "{}", said.shown()),
+            None => assert!(said.error("invalid_tool_params", 2).contains("one hunk")),
+        }
+        assert_eq!(text(&ws, "n").as_deref(), after, "{patch}");
+    }
+}
+
 #[test]
 fn the_difference_that_is_shown_has_each_change_of_a_mode() {
     let modes = "old mode 100644\nnew mode 100755\n";

@@ -125,13 +125,17 @@ impl Section {
             *at += 1;
         }
         while let Some(line) = lines.get(*at) {
-            if line.starts_with("--- ") && is_head(lines, *at) {
+            // git takes the names of `diff --git` if `---` and `+++` are missing.
+            let has_sides = line.starts_with("--- ") && is_head(lines, *at);
+            if has_sides {
                 let side = |at: usize| {
                     let side = Side::parse(&lines.texts[at][4..]);
                     side.ok_or_else(|| PatchError::new(lines.number(at), UNREADABLE))
                 };
                 section.sides = Some([side(*at)?, side(*at + 1)?]);
                 *at += 2;
+            }
+            if has_sides || section.header.is_some() && line.starts_with("@@") {
                 section.has_hunks = true;
                 section.parse_hunks(lines, at)?;
                 break;
@@ -234,6 +238,9 @@ impl Section {
             (None, Some(_)) => {
                 if !old_is_empty {
                     return fail("a new file has no lines that stay or go");
+                }
+                if self.hunks.len() > 1 {
+                    return fail("a new file has one hunk");
                 }
                 Change::Create {
                     text: self.hunks.iter().map(Hunk::added).collect(),
