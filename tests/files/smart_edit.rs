@@ -565,6 +565,28 @@ fn several_places_are_refused_with_their_lines() {
 }
 
 #[test]
+fn of_several_places_the_line_number_in_front_chooses() {
+    let text = "if a:\n    f(1)\n\n".repeat(4);
+    for mark in [":", "|", "\t"] {
+        for place in 0..4 {
+            let line = place * 3 + 1;
+            let old = format!("{line}{mark}if a:\n{}{mark}    f(1)", line + 1);
+            let new = old.replace("f(1)", "f(2)");
+            let mut after: Vec<&str> = text.split_inclusive('\n').collect();
+            after[line] = "    f(2)\n";
+            becomes(&text, &old, &new, after.concat());
+        }
+    }
+    // A number at which the text is not says nothing.
+    refuses(
+        &text,
+        "2: if a:\n3:     f(1)",
+        "2: if a:\n3:     f(2)",
+        "edit_expected_occurrence_mismatch",
+    );
+}
+
+#[test]
 fn what_an_edit_changes_must_be_there_as_it_says() {
     // The context is right, but the line that is to change was changed by another program.
     let before = "[package]\nname = \"x\"\nversion = \"2.0.0\"\nedition = \"2024\"\n";

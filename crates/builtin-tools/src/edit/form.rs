@@ -218,7 +218,11 @@ pub(crate) fn unescape(text: &str) -> String {
 
 /// Removes line numbers from both texts. Returns `None` unless every line of the old text that is
 /// not blank has one and they count up by one.
-pub(super) fn without_line_numbers(text: &str, old: &str, new: &str) -> Option<(String, String)> {
+pub(super) fn without_line_numbers(
+    text: &str,
+    old: &str,
+    new: &str,
+) -> Option<(String, String, usize)> {
     let (mut numbers, mut contents) = (Vec::new(), Vec::new());
     for (at, line) in old.split('\n').enumerate() {
         if !line.trim().is_empty() {
@@ -272,7 +276,8 @@ pub(super) fn without_line_numbers(text: &str, old: &str, new: &str) -> Option<(
     } else {
         return None;
     };
-    Some((strip(old), plain_new))
+    let blank = old.split('\n').take_while(|line| line.trim().is_empty());
+    Some((strip(old), plain_new, first + blank.count()))
 }
 
 /// Splits off a line number as tools and editors print it: `12: x`, `12\tx`, `L12: x`, ` 12 | x`,
@@ -306,7 +311,7 @@ mod tests {
 
     #[test]
     fn only_numbers_that_count_up_are_line_numbers() {
-        let plain = |old| without_line_numbers("", old, "x").map(|(old, _)| old);
+        let plain = |old| without_line_numbers("", old, "x").map(|(old, ..)| old);
         assert_eq!(plain("1: a\n\n3:   b").as_deref(), Some("a\n\n  b"));
         assert_eq!(plain("L9\ta\nL10\tb").as_deref(), Some("a\nb"));
         assert_eq!(plain("  9 | a\n 10 | b").as_deref(), Some("a\nb"));
@@ -314,13 +319,13 @@ mod tests {
         assert_eq!(plain("1: a\nb"), None);
         assert_eq!(plain("\n0: a"), None);
         // Line numbers of the new text are written as those of the old one.
-        let both = |new| without_line_numbers("", "7: 50\ta\n8: 51\tb", new).map(|(_, new)| new);
+        let both = |new| without_line_numbers("", "7: 50\ta\n8: 51\tb", new).map(|(_, new, _)| new);
         assert_eq!(both("7: 50\ta\n8: 52\tb").as_deref(), Some("50\ta\n52\tb"));
         assert_eq!(both("50\ta\n52\tb").as_deref(), Some("50\ta\n52\tb"));
         assert_eq!(both("7: 50\ta\n52\tb"), None);
         assert_eq!(both("7: 50\ta\n8:\n9: b").as_deref(), Some("50\ta\n\nb"));
         // The blank behind them is decided once, by the old text and the file.
-        let both = |text, old| without_line_numbers(text, old, "1: a\n2:b").map(|(_, new)| new);
+        let both = |text, old| without_line_numbers(text, old, "1: a\n2:b").map(|(_, new, _)| new);
         assert_eq!(both("a", "1:a").as_deref(), Some(" a\nb"));
         assert_eq!(both(" a", "1: a").as_deref(), Some(" a\nb"));
         assert_eq!(both("a", "1: a"), None);

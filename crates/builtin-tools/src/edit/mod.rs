@@ -287,7 +287,11 @@ fn apply_at(counts: fn(Rank) -> bool, text: &str, old: &str, new: &str) -> Resul
     for rank in Rank::ALL.into_iter().filter(|rank| counts(*rank)) {
         let mut edits: Vec<Result<Edited, Refusal>> = Vec::new();
         for pair in &pairs {
-            let fits = haystack.fits(pair, rank);
+            let mut fits = haystack.fits(pair, rank);
+            let is_said = |fit: &Fit<'_>| fit.first_line() + 1 == pair.line;
+            if fits.iter().any(is_said) {
+                fits.retain(is_said);
+            }
             let Some(first) = fits.first() else { continue };
             let edit = edit_at(&haystack, pair, first, rank);
             // An old text with `...` may fit in several ways that lead to the same result.

@@ -8,7 +8,8 @@ use unicode_normalization::char::is_combining_mark;
 
 /// The texts of an edit in one [`Reading`]. If it is not clear how the new text must be read,
 /// `doubt` says why, and `doubtful` has the indices of the lines of the new text for which that
-/// counts. An edit that adds none of these lines is not refused.
+/// counts. An edit that adds none of these lines is not refused. `line` is the number, from 1, that
+/// the first line of the old text says that it has, or 0.
 #[derive(Debug, Clone)]
 pub(super) struct Texts {
     pub(super) old: String,
@@ -16,6 +17,7 @@ pub(super) struct Texts {
     pub(super) reading: Option<Reading>,
     pub(super) doubt: Option<&'static str>,
     pub(super) doubtful: Vec<usize>,
+    pub(super) line: usize,
 }
 
 impl Texts {
@@ -26,6 +28,7 @@ impl Texts {
             reading,
             doubt: None,
             doubtful: Vec::new(),
+            line: 0,
         }
     }
 
@@ -58,8 +61,9 @@ pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
         })
     });
     let mut pairs = vec![Texts::new(old.clone(), new.clone(), None)];
-    if let Some((old, new)) = without_line_numbers(text, &old, &new) {
-        pairs.push(Texts::new(old, new, Some(Reading::LineNumbers)));
+    if let Some((old, new, line)) = without_line_numbers(text, &old, &new) {
+        let texts = Texts::new(old, new, Some(Reading::LineNumbers));
+        pairs.push(Texts { line, ..texts });
     }
     if old.trim_start().lines().next() == new.trim_start().lines().next()
         && let (Some(old), Some(new)) = (without_fence(&old), without_fence(&new))
