@@ -97,6 +97,16 @@ fn a_patch_that_only_adds_lines_adds_them_once() {
 }
 
 #[test]
+fn the_marks_behind_a_line_that_names_the_place_are_no_part_of_it() {
+    for head in ["@@ fn b() @@", "@@ fn b()", "@@ fn b() @@ "] {
+        let ws = Workspace::new().file("a.txt", "fn a()\n  x\nfn b()\n  x\n");
+        patch(&ws, &format!("*** Update File: a.txt\n{head}\n-  x\n+  y")).output();
+        let after = "fn a()\n  x\nfn b()\n  y\n";
+        assert_eq!(text(&ws, "a.txt").as_deref(), Some(after), "{head}");
+    }
+}
+
+#[test]
 fn new_lines_alone_are_at_the_end_only_if_no_other_hunk_follows() {
     let ws = Workspace::new().file("a.txt", "one\ntwo\n");
     let body = "*** Update File: a.txt\n@@\n+zero\n@@\n-two\n+TWO";

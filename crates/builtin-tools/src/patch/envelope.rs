@@ -113,6 +113,8 @@ fn update(lines: &Lines<'_>, at: &mut usize, number: usize) -> Result<Change, Pa
             // these numbers don't count.
             let is_numbers =
                 anchor.trim_start().starts_with('-') && anchor.trim_end().contains("@@");
+            // The marks at the end of a unified diff's head are no part of the line.
+            let anchor = anchor.trim_end().strip_suffix(" @@").unwrap_or(anchor);
             if !is_numbers && !anchor.trim().is_empty() {
                 hunk.anchors
                     .push(anchor.strip_prefix(' ').unwrap_or(anchor).to_owned());
