@@ -57,6 +57,9 @@ impl Below {
             format!("\"~/{below_home}\""),
             format!("~/{below_home}\n"),
             format!(" ~/{below_home}"),
+            format!("@~/{below_home}"),
+            format!("@${{HOME}}/{below_home}"),
+            format!("@file://{home}/{below_home}"),
         ]
     }
 }
@@ -104,6 +107,8 @@ fn the_mark_of_a_path_in_a_prompt_is_no_part_of_its_name() {
     let ws = Below::new();
     let arguments = json!({"file_path": "@src/new.ts", "content": "n"});
     ws.call("write_file", &arguments).output();
+    let arguments = json!({"file_path": format!("@{}", ws.0.path("src/new.ts")), "content": "m"});
+    ws.call("write_file", &arguments).output();
     for path in [
         "@src/a.ts",
         "@./src/a.ts",
@@ -116,7 +121,7 @@ fn the_mark_of_a_path_in_a_prompt_is_no_part_of_its_name() {
     found.must_say(&found.output(), &["a.ts", "new.ts"]);
     assert_eq!(ws.names(), ["b.txt", "src"]);
     // A name that really begins so is taken as it is, and so is one that nothing else explains.
-    for path in ["@types/x.d.ts", "@types/y.d.ts", "./@src/z.ts"] {
+    for path in ["@/x.d.ts", "@types/x.d.ts", "@types/y.d.ts", "./@src/z.ts"] {
         let arguments = json!({"file_path": path, "content": "n"});
         ws.call("write_file", &arguments).output();
         assert!(ws.0.dir().join(path).is_file(), "{path}");
@@ -237,6 +242,17 @@ fn what_only_a_shell_or_another_system_understands_is_refused_and_makes_nothing(
         "https://example.com/x",
         "vscode://file/x",
         "\"$FOO/x\"",
+        "${FOO:-/r}/x",
+        "@$FOO/x",
+        "@C:/x",
+        "src\\a.ts",
+        "src\\deep\\x",
+        ".\\x",
+        "..\\ws\\x",
+        "b.txt\\",
+        "@src\\x",
+        "\"src\\x\"",
+        "~/ws/src\\x",
     ] {
         for (tool, arguments) in [
             ("write_file", json!({"file_path": path, "content": "x"})),
@@ -256,6 +272,21 @@ fn what_only_a_shell_or_another_system_understands_is_refused_and_makes_nothing(
             answer.must_say(&message, &["The path "]);
         }
     }
+    let slip = "src\\*.ts";
+    for (tool, arguments) in [
+        ("glob", json!({"pattern": slip})),
+        (
+            "search_file_content",
+            json!({"pattern": "n", "include": slip}),
+        ),
+        (
+            "read_many_files",
+            json!({"paths": ["src"], "exclude": [slip]}),
+        ),
+    ] {
+        let answer = ws.call(tool, &arguments);
+        answer.must_say(&answer.error("invalid_tool_params", 2), &["src/*.ts"]);
+    }
     let answer = ws.call("glob", &json!({"pattern": "~bob/*.md"}));
     answer.must_say(&answer.error("invalid_tool_params", 2), &["./~bob/*.md"]);
     assert_eq!(ws.names(), ["b.txt", "src"]);
@@ -264,7 +295,8 @@ fn what_only_a_shell_or_another_system_understands_is_refused_and_makes_nothing(
 #[test]
 fn a_name_that_exists_is_used_as_it_is_and_after_a_dot_every_name_is() {
     let odd = [
-        "~/f", "~root/f", "$FOO/f", "$HOME/f", "C:/f", "file:/f", "\"q\"", "t ", "n\n", " l",
+        "src\\f", "src/f", "~/f", "~root/f", "$FOO/f", "$HOME/f", "C:/f", "file:/f", "\"q\"", "t ",
+        "n\n", " l",
     ];
     let mut ws = Workspace::new();
     for name in odd {
@@ -279,7 +311,7 @@ fn a_name_that_exists_is_used_as_it_is_and_after_a_dot_every_name_is() {
     let answer = ws.call("glob", &json!({"pattern": "~/*"}));
     answer.must_say(&answer.output(), &["\n~/f"]);
     // What begins like that and is none of them is a name.
-    for name in ["~$a.docx", "$id.tsx", "%20x%", "a:b", "$a b/c"] {
+    for name in ["~$a.docx", "$id.tsx", "%20x%", "a:b", "$a b/c", "a\\b"] {
         let arguments = json!({"file_path": format!("./{name}"), "content": name});
         ws.tool("write_file")
             .arguments(&arguments)

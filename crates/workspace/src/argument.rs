@@ -10,7 +10,7 @@
 //! Programs' output is decoded to UTF-8, so the model sees a file name in an older encoding as
 //! other bytes than the disk has. It may use the decoded name if only one file can be meant.
 
-use super::{Workspace, WorkspacePath};
+use super::{Workspace, WorkspacePath, show_path};
 use crate::pattern::escaped;
 use crate::text::older_spellings;
 use gemini_tools_core::text::{line_name, path_from_argument, visible};
@@ -51,6 +51,13 @@ impl Workspace {
             Some(expanded) => self.without_blanks(&expanded).to_owned().into(),
             None => Cow::from(self.without_blanks(text)),
         };
+        if self.has_foreign_slash(&text) {
+            let slashes = text.replace('\\', "/");
+            let shown = show_path(self.display(Path::new(&slashes)));
+            let hint = format!("Did you mean {}?", visible(&shown));
+            let what = "has a backslash where paths here have a slash";
+            return Err(refused_with(&text, what, hint));
+        }
         Ok(self.encoded(&text).map_or(text, Cow::from))
     }
 
@@ -216,9 +223,13 @@ impl Workspace {
         }
         // Hosts mark the paths of a prompt so, and models copy the mark.
         if let Some(path) = text.strip_prefix('@') {
-            let (first, _) = path.split_once('/').unwrap_or((path, ""));
-            if self.is_there(path) || self.is_there(first) {
+            let (first, _) = path.split_once(['/', '\\']).unwrap_or((path, ""));
+            let is_below = || path.starts_with('/') && self.place_of(Path::new(path)).is_some();
+            if self.is_there(path) || self.is_there(first) || is_below() {
                 return Ok(Some(path.to_owned()));
+            }
+            if let Some(meant) = self.expanded(path)? {
+                return Ok(Some(meant));
             }
         }
         if head == "~" || HOME_VARIABLES.contains(&&*head.to_ascii_lowercase()) {
@@ -247,6 +258,16 @@ impl Workspace {
             Some(what) => Err(refused(text, what)),
             None => Ok(None),
         }
+    }
+
+    /// Returns true if a name that does not exist has a backslash behind one that does. A backslash
+    /// is a legal character of a name here, but Windows has it between names.
+    fn has_foreign_slash(&self, text: &str) -> bool {
+        let Some((above, rest)) = text.split_once('\\').filter(|_| !text.starts_with("./")) else {
+            return false;
+        };
+        let name = &text[..text.len() - rest.find('/').map_or(0, |at| rest.len() - at)];
+        !above.ends_with('/') && (above == ".." || self.is_there(above)) && !self.is_there(name)
     }
 
     /// Returns the home directory. If a root lies below the home directory, or the other way round,
@@ -302,7 +323,7 @@ fn is_plain(argument: &str) -> bool {
         && bytes
             .last()
             .is_some_and(|b| b.is_ascii_graphic() && !b"\"'`".contains(b))
-        && !argument.contains(':')
+        && !argument.contains([':', '\\'])
 }
 
 fn is_wrapping(c: char) -> bool {
@@ -358,19 +379,15 @@ fn foreign_beginning(text: &str, head: &str) -> Option<&'static str> {
     if text.starts_with("$(") || head.starts_with('`') {
         return Some("begins with a command, which is not run");
     }
-    let name = head.strip_prefix('$').map(|name| {
-        let braced = name
-            .strip_prefix('{')
-            .and_then(|name| name.strip_suffix('}'));
-        braced.unwrap_or(name)
-    });
+    let name = head.strip_prefix('$');
     let windows = || {
         head.strip_prefix('%')?
             .split_once('%')
             .map(|(name, _)| name)
     };
-    let is_variable =
-        name.is_some_and(|name| is_word(name, ":")) || windows().is_some_and(|n| is_word(n, "()"));
+    let is_variable = head.starts_with("${")
+        || name.is_some_and(|name| is_word(name, ":"))
+        || windows().is_some_and(|n| is_word(n, "()"));
     is_variable.then_some("begins with a variable, which is not expanded")
 }
 
@@ -380,15 +397,18 @@ fn is_share(text: &str) -> bool {
 }
 
 fn refused(text: &str, what: &str) -> ToolError {
-    let shown = visible(text);
     let mut schemes = ["http", "https"].iter();
-    let mut hint = if schemes.any(|scheme| strip_scheme(text, scheme).is_some()) {
-        "Fetch it with web_fetch, or give the path of a file.".to_owned()
+    let hint = if schemes.any(|scheme| strip_scheme(text, scheme).is_some()) {
+        "Fetch it with web_fetch, or give the path of a file."
     } else {
         "Give an absolute path, one relative to the project's root, or one below the home directory \
          as ~/name."
-            .to_owned()
     };
+    refused_with(text, what, hint.to_owned())
+}
+
+fn refused_with(text: &str, what: &str, mut hint: String) -> ToolError {
+    let shown = visible(text);
     if !text.starts_with('/') {
         hint.push_str(&format!(" For a file of that very name, write ./{shown}."));
     }
