@@ -2,6 +2,7 @@
 //! file that is called so.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
@@ -174,9 +175,20 @@ fn what_lies_elsewhere_in_the_home_directory_is_outside() {
 }
 
 #[test]
-fn patterns_begin_in_the_home_directory_too() {
+fn patterns_begin_with_any_path_of_the_project() {
     let ws = Below::new();
-    for start in ["~", "${HOME}", &format!("file://{}", ws.0.root().display())] {
+    symlink(".", ws.0.root().join("link")).expect("a link");
+    let home = ws.0.root().display().to_string();
+    for start in [
+        "~",
+        "${HOME}",
+        "..",
+        &format!("@{home}"),
+        &format!("file://{home}"),
+        &format!("{home}/link"),
+        &format!("{home}/./no/.."),
+        &format!("/{home}/ws/.."),
+    ] {
         let pattern = format!("{start}/ws/**/*.ts");
         for (tool, arguments, says, says_not) in [
             ("glob", json!({"pattern": pattern}), "src/a.ts", "b.txt"),
@@ -326,6 +338,54 @@ fn a_name_that_exists_is_used_as_it_is_and_after_a_dot_every_name_is() {
         &json!({"path": ".", "ignore": ["~*", "$id.*"]}),
     );
     assert!(!answer.output().contains("docx"), "{}", answer.shown());
+}
+
+#[test]
+fn the_path_of_a_file_with_brackets_is_that_file_alone_in_every_pattern() {
+    let ws = Workspace::new()
+        .file("app/[id]/p.ts", "needle\n")
+        .file("app/i/p.ts", "needle\n")
+        .file("app/{x,y}/p.ts", "needle\n")
+        .file("app/x/p.ts", "needle\n");
+    let root = format!("{}/", ws.dir().display());
+    for name in ["[id]", "{x,y}"] {
+        for start in ["", "./", "no/../", &root] {
+            let pattern = format!("{start}app/{name}/p.ts");
+            for (tool, arguments, is_out) in [
+                ("glob", json!({"pattern": pattern}), false),
+                (
+                    "search_file_content",
+                    json!({"pattern": "^", "include": pattern}),
+                    false,
+                ),
+                (
+                    "search_file_content",
+                    json!({"pattern": "^", "include": format!("!{pattern}")}),
+                    true,
+                ),
+                ("read_many_files", json!({"paths": [pattern]}), false),
+                (
+                    "read_many_files",
+                    json!({"paths": ["."], "exclude": [pattern]}),
+                    true,
+                ),
+            ] {
+                let answer = ws.tool(tool).arguments(&arguments).unwatched().run();
+                let output = answer.output();
+                for file in ["[id]", "i", "{x,y}", "x"] {
+                    let is_there = output.contains(&format!("app/{file}/p.ts\n"))
+                        || output.ends_with(&format!("app/{file}/p.ts"))
+                        || output.contains(&format!("app/{file}/p.ts ---"));
+                    assert_eq!(
+                        is_there,
+                        (file == name) != is_out,
+                        "{file}: {}",
+                        answer.shown()
+                    );
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::pattern::escaped;
 use crate::text::older_spellings;
 use gemini_tools_core::text::{line_name, path_from_argument, visible};
 use gemini_tools_core::tool::ToolError;
-use rustix::fs::{AtFlags, OFlags};
+use rustix::fs::{AtFlags, FileType, OFlags};
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -106,12 +106,9 @@ impl Workspace {
         places: &[WorkspacePath],
     ) -> Result<Vec<String>, ToolError> {
         let meant = self.meant_pattern(argument)?;
-        let below = |place: &WorkspacePath| {
-            let rest = meant.strip_prefix(place.path().to_str()?)?;
-            rest.starts_with('/').then(|| rest.to_owned())
-        };
-        let pattern = if let Some(rest) = places.iter().find_map(below) {
-            rest
+        let mut below = places.iter();
+        let pattern = if let Some(rest) = below.find_map(|p| self.pattern_below(&meant, p)) {
+            rest.to_owned()
         } else {
             // A pattern below the home directory is an error if it lies outside of the workspace.
             // Otherwise its leading slash would make it match names below `places`.
@@ -120,10 +117,38 @@ impl Workspace {
             }
             meant.into_owned()
         };
+        // If a file has exactly this name, such as `[id].ts`, that one is meant, as in Gemini CLI.
+        // But a name with a `*` or `?` is hardly known to whoever gives such a pattern, so it hides
+        // no others.
+        let is_file = |place: &WorkspacePath| {
+            let place = place.join(Path::new(pattern.trim_start_matches('/')));
+            matches!(self.file_type(&place), Ok(FileType::RegularFile))
+        };
+        let is_literal = pattern.contains(['[', '{', '(']) && !pattern.contains(['*', '?']);
+        if is_literal && places.iter().any(is_file) {
+            return Ok(vec![escaped(&pattern)]);
+        }
         let literal = places
             .iter()
             .find_map(|p| self.with_literal_names(p, &pattern));
         Ok(literal.into_iter().chain([pattern]).collect())
+    }
+
+    /// Returns the rest of a pattern behind the path of the directory `place`, from the slash on.
+    /// The path may be absolute or begin with `..`, and lead there through links.
+    pub fn pattern_below<'a>(&self, pattern: &'a str, place: &WorkspacePath) -> Option<&'a str> {
+        if !pattern.starts_with('/') && pattern.split('/').all(|part| part != "..") {
+            return None;
+        }
+        let id = |place: &WorkspacePath| self.stat(place).map(|s| (s.st_dev, s.st_ino)).ok();
+        let (id_of_place, ends) = (id(place)?, pattern.rmatch_indices('/'));
+        let mut ends = ends.map(|(at, _)| (&pattern[..at.max(1)], &pattern[at..]));
+        // `..` behind `**` leads to directories with different parents.
+        let found = ends.find(|(path, _)| {
+            let there = || self.place_of(&place.path().join(path_from_argument(path)));
+            !path.contains("**") && there().is_some_and(|there| id(&there) == Some(id_of_place))
+        });
+        found.map(|(_, rest)| rest)
     }
 
     /// Returns the pattern that an argument means. A pattern without a slash is compared with

@@ -12,7 +12,7 @@ use gemini_tools_core::tool::{
     ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::ignore::IgnoreSource;
-use gemini_tools_workspace::pattern::{PatternSet, escaped, expand_braces, without_detours};
+use gemini_tools_workspace::pattern::{PatternSet, expand_braces, without_detours};
 use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkEntry, WalkReport};
 use gemini_tools_workspace::{Respect, WorkspacePath};
 use rustix::fs::{AtFlags, FileType, Stat};
@@ -113,32 +113,22 @@ pub(super) fn build(
     let meant = workspace.meant_pattern(&params.pattern)?;
     let mut pattern = &*meant;
     if pattern.starts_with('/') {
-        let start = places
-            .iter()
-            .position(|place| below(pattern, place).is_some());
-        let Some(start) = start else {
+        let below = |place: WorkspacePath| {
+            let rest = workspace.pattern_below(pattern, &place)?;
+            Some((rest.trim_start_matches('/'), place))
+        };
+        let Some((rest, place)) = places.into_iter().find_map(below) else {
             workspace.locate(pattern)?;
             return Err(ToolError::invalid(format!(
                 "The absolute pattern {pattern:?} does not lie below the directory to search in."
             ))
             .with_hint("Use a relative pattern, and 'path' for the directory."));
         };
-        places = vec![places.swap_remove(start)];
-        pattern = below(pattern, &places[0]).unwrap_or(pattern);
+        (pattern, places) = (rest, vec![place]);
     }
     // A leading `~` is a part of a name here. Without `./` before it, it would mean the home
     // directory.
-    let mut meanings = workspace.patterns_below(&format!("./{pattern}"), &places)?;
-    // If a file has exactly this name, such as `[id].ts`, that one is meant, as in Gemini CLI. But a
-    // name with a `*` or `?` is hardly known to whoever gives such a pattern, so it hides no others.
-    let exists = |place: &WorkspacePath| {
-        let file_type = workspace.file_type(&place.join(Path::new(pattern)));
-        file_type.is_ok_and(|t| t == FileType::RegularFile)
-    };
-    let is_wild = pattern.contains(['*', '?']);
-    if !is_wild && pattern.contains(['[', '{', '(']) && places.iter().any(exists) {
-        meanings = vec![escaped(pattern)];
-    }
+    let meanings = workspace.patterns_below(&format!("./{pattern}"), &places)?;
     let ignore_case = !params.case_sensitive.unwrap_or(false);
     let respect = Respect {
         git: params.respect_git_ignore.unwrap_or(true),
@@ -178,11 +168,6 @@ fn compile(pattern: &str, meanings: &[String], ignore_case: bool) -> Result<Patt
         patterns.push(plain);
     }
     PatternSet::for_paths(patterns, ignore_case)
-}
-
-fn below<'a>(pattern: &'a str, place: &WorkspacePath) -> Option<&'a str> {
-    let rest = pattern.strip_prefix(place.path().to_str()?)?;
-    rest.strip_prefix('/')
 }
 
 /// A file that matches. `changed` is when it was modified, in nanoseconds since 1970, or `None` if
