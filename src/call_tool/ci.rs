@@ -4,6 +4,7 @@ use crate::call_tool::options::{CallToolOptions, CiFormat};
 use gemini_tools::answer::{Answer, places, to_line};
 use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::diagnostic::{Diagnostic, Origin, Severity};
+use gemini_tools::output::terminal_json;
 use gemini_tools::session::Session;
 use gemini_tools::tool::{FoundPlace, ToolError, ToolResult};
 use serde_json::Value;
@@ -165,7 +166,7 @@ pub(crate) fn report(
 
 pub(crate) fn document(format: CiFormat, report: &CheckReport) -> Vec<u8> {
     match format {
-        CiFormat::Sarif => to_line(&sarif(report)),
+        CiFormat::Sarif => terminal_json(&to_line(&sarif(report))).into_owned(),
         CiFormat::Junit => junit(report).into_bytes(),
         CiFormat::Github => github(report).into_bytes(),
     }

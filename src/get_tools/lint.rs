@@ -9,6 +9,7 @@ use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::custom::{Lint, lint_tools};
 use gemini_tools::diagnostic::{Diagnostic, Origin};
 use gemini_tools::mcp::{ServersToAsk, lint_servers};
+use gemini_tools::output::terminal_json;
 use gemini_tools::process::{read_named, read_stdin};
 use gemini_tools::session::{PolicyOptions, Project, with_time_limit};
 use gemini_tools::settings::home;
@@ -60,7 +61,8 @@ pub(crate) fn run(options: &LintOptions) -> u8 {
             lines.map(|line| line + "\n").collect()
         }
         LintFormat::Sarif => {
-            String::from_utf8(to_line(&sarif(&report(&lint, &root)))).unwrap_or_default()
+            let line = to_line(&sarif(&report(&lint, &root)));
+            String::from_utf8_lossy(&terminal_json(&line)).into_owned()
         }
         LintFormat::Junit => junit(&report(&lint, &root)),
         LintFormat::Github => github(&report(&lint, &root)),

@@ -451,6 +451,12 @@ fn no_name_acts_on_the_terminal_of_an_explanation_the_history_an_undo_or_a_quest
         (&["read_file", &read, "--explain"][..], 0),
         (&["read_file", &read], 0),
         (&["replace", &read], 2),
+        (
+            &["search_file_content", "Approval", "--format", "github"],
+            0,
+        ),
+        (&["search_file_content", "Approval", "--format", "sarif"], 0),
+        (&["search_file_content", "Approval", "--format", "junit"], 0),
         (&["--history"], 0),
         (&["--undo", "--explain"], 0),
         (&["--undo", &name, "--since", "1h"], 0),

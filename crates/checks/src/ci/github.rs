@@ -2,10 +2,10 @@
 
 use super::CheckReport;
 use gemini_tools_core::diagnostic::Severity;
-use gemini_tools_core::text::show_path;
+use gemini_tools_core::text::{harmless_lines, show_path};
 
 /// Returns the report as workflow commands, one on each line: for each issue, for the failure of
-/// the run itself, and for each remark.
+/// the run itself, and for each remark. What would control a terminal is escaped.
 pub fn github(report: &CheckReport) -> String {
     let mut text = String::new();
     for issue in &report.issues {
@@ -35,7 +35,7 @@ pub fn github(report: &CheckReport) -> String {
     for remark in &report.remarks {
         text.push_str(&format!("::notice::{}\n", data(remark)));
     }
-    text
+    harmless_lines(&text)
 }
 
 fn data(text: &str) -> String {

@@ -6,7 +6,7 @@
 
 use super::CheckReport;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
-use gemini_tools_core::text::show_path;
+use gemini_tools_core::text::{is_deceptive, show_path};
 
 /// Returns the report as a `JUnit` XML document.
 pub fn junit(report: &CheckReport) -> String {
@@ -137,7 +137,8 @@ fn case_of(suite: &str, issue: &Diagnostic) -> String {
     )
 }
 
-/// Escapes a text for XML. A character that XML can't have becomes U+FFFD.
+/// Escapes a text for XML, and what would deceive on a terminal. A character that XML can't have
+/// becomes U+FFFD.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -151,6 +152,7 @@ fn escaped(text: &str) -> String {
             '\r' => out.push_str("&#13;"),
             '\t' => out.push_str("&#9;"),
             '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            c if is_deceptive(c) => out.push_str(&format!("&#{};", u32::from(c))),
             c => out.push(c),
         }
     }
