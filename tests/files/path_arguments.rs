@@ -389,6 +389,37 @@ fn the_path_of_a_file_with_brackets_is_that_file_alone_in_every_pattern() {
 }
 
 #[test]
+fn a_name_is_that_of_the_one_file_with_these_letters_however_they_are_composed() {
+    for (name, given) in [
+        ("re\u{301}sume\u{301}.txt", "r\u{e9}sum\u{e9}.txt"),
+        ("r\u{e9}sum\u{e9}.txt", "re\u{301}sume\u{301}.txt"),
+        ("\u{1112}\u{1161}\u{11ab}/a.txt", "\u{d55c}/a.txt"),
+    ] {
+        let ws = Workspace::new().file(name, "old\n");
+        for (tool, arguments) in [
+            ("read_file", json!({"absolute_path": given})),
+            ("glob", json!({"pattern": given})),
+            (
+                "search_file_content",
+                json!({"pattern": "old", "path": given}),
+            ),
+            (
+                "write_file",
+                json!({"file_path": given, "content": "new\n"}),
+            ),
+        ] {
+            let answer = ws.tool(tool).arguments(&arguments).unwatched().run();
+            assert!(!answer.output().starts_with("No "), "{}", answer.shown());
+        }
+        assert_eq!(
+            fs::read_to_string(ws.path(name)).expect("the file"),
+            "new\n"
+        );
+        assert_eq!(fs::read_dir(ws.dir()).expect("the workspace").count(), 1);
+    }
+}
+
+#[test]
 fn what_stands_around_a_path_is_no_part_of_it() {
     for path in [
         "\"b.txt\"",

@@ -8,11 +8,12 @@
 //! expanded.
 //!
 //! Programs' output is decoded to UTF-8, so the model sees a file name in an older encoding as
-//! other bytes than the disk has. It may use the decoded name if only one file can be meant.
+//! other bytes than the disk has. It may use the decoded name if only one file can be meant. So it
+//! is with a decomposed name, as macOS has them: models and some hosts compose the letters.
 
 use super::{Workspace, WorkspacePath, show_path};
 use crate::pattern::escaped;
-use crate::text::older_spellings;
+use crate::text::other_spellings;
 use gemini_tools_core::text::{line_name, path_from_argument, visible};
 use gemini_tools_core::tool::ToolError;
 use rustix::fs::{AtFlags, FileType, OFlags};
@@ -62,7 +63,7 @@ impl Workspace {
     }
 
     /// Replaces each component that does not exist by the one existing name that is its spelling in
-    /// an older encoding. Returns `None` if that changes nothing.
+    /// an older encoding or the other form of Unicode. Returns `None` if that changes nothing.
     fn encoded(&self, text: &str) -> Option<String> {
         if text.is_ascii() || self.is_there(text) {
             return None;
@@ -81,7 +82,7 @@ impl Workspace {
                 .ok()
                 .filter(|name| !name.is_ascii() && !is_there(name.as_bytes()))
                 .and_then(|name| {
-                    let mut names = older_spellings(name).filter(|name| is_there(name));
+                    let mut names = other_spellings(name).filter(|name| is_there(name));
                     let first = names.next()?;
                     names.all(|name| name == first).then_some(first)
                 });

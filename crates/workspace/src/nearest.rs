@@ -3,7 +3,7 @@
 //! It suggests only names that a listing would show: none outside of the workspace and none that is
 //! ignored. The search is bounded, so that it costs no more in a huge tree than in a small one.
 
-use super::text::{detect, older_spellings};
+use super::text::{detect, other_spellings};
 use super::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, walk};
 use super::{Respect, Workspace, WorkspacePath, show_path};
 use gemini_tools_core::text::line_name;
@@ -247,7 +247,7 @@ impl Visitor for SameName<'_> {
 /// Unless `compares` is set, only other spellings of the same name count.
 fn likeness_of_names(wanted: &[u8], name: &[u8], compares: bool) -> Option<f64> {
     let is_spelled_so =
-        |text: &str| !text.is_ascii() && older_spellings(text).any(|bytes| bytes == name);
+        |text: &str| !text.is_ascii() && other_spellings(text).any(|bytes| bytes == name);
     if std::str::from_utf8(wanted).is_ok_and(is_spelled_so) {
         return Some(0.98);
     }

@@ -10,6 +10,7 @@ pub use detect::{SAMPLE_BYTES, declared, detect};
 pub use restore::{MAX_RESTORED_BYTES, REPLACEMENT, Unwritable};
 
 use std::borrow::Cow;
+use unicode_normalization::UnicodeNormalization;
 use wide::ByteOrder;
 
 /// A text encoding: UTF-8, UTF-16, UTF-32, or an older one.
@@ -183,11 +184,13 @@ impl Encoding {
     }
 }
 
-/// Returns the bytes of a text in each of the older encodings that [`detect`] recognises, except
-/// those that lack one of its characters.
-pub fn older_spellings(text: &str) -> impl Iterator<Item = Vec<u8>> {
-    let all = OLDER.iter().map(|older| older.encode(text));
-    all.filter_map(|(bytes, _, unmappable)| (!unmappable).then(|| bytes.into_owned()))
+/// Returns the bytes of a text with its letters composed and decomposed, and in each of the older
+/// encodings that [`detect`] recognises, except those that lack one of its characters.
+pub fn other_spellings(text: &str) -> impl Iterator<Item = Vec<u8>> {
+    let forms: [String; 2] = [text.nfc().collect(), text.nfd().collect()];
+    let older = OLDER.iter().map(|older| older.encode(text));
+    let older = older.filter(|(_, _, unmappable)| !unmappable);
+    (forms.into_iter().map(String::into_bytes)).chain(older.map(|(bytes, _, _)| bytes.into_owned()))
 }
 
 static OLDER: [&encoding_rs::Encoding; 24] = [
