@@ -440,7 +440,11 @@ impl Workspace {
 
     fn outside(&self, argument: &str) -> ToolError {
         let roots: Vec<_> = self.roots().map(|p| p.display().to_string()).collect();
-        let mut hint = format!("Use a path below {}.", roots.join(" or "));
+        let mut hint = format!(
+            "Use a path below {}. The user can add a directory with context.includeDirectories in \
+             their settings.",
+            roots.join(" or ")
+        );
         for refused in &self.refused {
             hint.push(' ');
             hint.push_str(&refusal(refused));
