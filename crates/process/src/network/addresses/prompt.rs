@@ -113,20 +113,30 @@ fn without_words(link: &str) -> usize {
 /// `/wiki/Michelson–Morley_experiment`. An address may contain it, but does not end with it.
 const JOINERS: [char; 10] = ['·', '‐', '‑', '–', '‧', '〜', '゠', '・', '～', '･'];
 
+/// The longest word of another alphabet between two addresses without blanks, as in
+/// `https://a.example和https://b.example`.
+const WORD_CHARS: usize = 64;
+
 /// Returns true if the character `c`, which is followed by `rest`, ends an address. That is so for
-/// blanks and punctuation beyond ASCII, for invisible marks, and for a comma, semicolon or joiner
-/// right before another address.
+/// blanks, punctuation and emoji beyond ASCII, for invisible marks, for a bracket or quote of HTML,
+/// and for a comma, semicolon, or word of another alphabet right before another address.
 fn ends_address(c: char, rest: &str) -> bool {
-    let is_before_address = || {
+    let is_before_address = |rest: &str| {
         let head = rest.get(..8).or_else(|| rest.get(..7)).unwrap_or_default();
         let head = head.to_ascii_lowercase();
         head.starts_with("http://") || head.starts_with("https://")
     };
+    let is_break = |c: char| c.is_whitespace() || is_unseen(c) || is_punctuation(c);
     match c {
-        ',' | ';' => is_before_address(),
+        ',' | ';' => is_before_address(rest),
+        '&' => ["gt;", "lt;", "quot;"].iter().any(|e| rest.starts_with(e)),
         c if c.is_ascii() => false,
-        c if JOINERS.contains(&c) => is_before_address(),
-        _ => c.is_whitespace() || is_unseen(c) || is_punctuation(c),
+        c if !JOINERS.contains(&c) && is_break(c) => true,
+        _ => {
+            let is_letter = |c: &char| !(c.is_ascii() || JOINERS.contains(c) || is_break(*c));
+            let word = rest.chars().take(WORD_CHARS).take_while(is_letter);
+            is_before_address(&rest[word.map(char::len_utf8).sum()..])
+        }
     }
 }
 
@@ -137,9 +147,10 @@ fn is_unseen(c: char) -> bool {
         | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Returns true for punctuation beyond ASCII that stands next to words: quotes, brackets, dashes,
-/// stops, commas and the like, of all living scripts. Marks within syllables, abbreviations or
-/// numbers are not among them (the Tibetan tsheg, the Hebrew gershayim, the Arabic decimal point).
+/// Returns true for emoji, and for punctuation beyond ASCII that stands next to words: quotes,
+/// brackets, dashes, stops, commas and the like, of all living scripts. Marks within syllables,
+/// abbreviations or numbers are not among them (the Tibetan tsheg, the Hebrew gershayim, the Arabic
+/// decimal point).
 fn is_punctuation(c: char) -> bool {
     matches!(c,
         '¡' | '«' | '»' | '¿' | '\u{37e}' | '\u{55d}' | '\u{589}' | '\u{5c3}'
@@ -162,7 +173,8 @@ fn is_punctuation(c: char) -> bool {
         | '\u{301d}'..='\u{301f}' | '\u{fd3e}' | '\u{fd3f}' | '\u{fe10}'..='\u{fe19}'
         | '\u{fe30}'..='\u{fe4c}' | '\u{fe50}'..='\u{fe6b}' | '\u{ff01}'..='\u{ff0f}'
         | '\u{ff1a}'..='\u{ff20}' | '\u{ff3b}'..='\u{ff3e}' | '\u{ff40}'
-        | '\u{ff5b}'..='\u{ff5d}' | '\u{ff5f}'..='\u{ff64}')
+        | '\u{ff5b}'..='\u{ff5d}' | '\u{ff5f}'..='\u{ff64}'
+        | '\u{2600}'..='\u{2767}' | '\u{1f000}'..='\u{1faff}')
 }
 
 /// Returns true if the link finder has cut an address within its host, before `%`, `@` or `\`. A

@@ -147,6 +147,11 @@ const AFTER: &[&str] = &[
     "\"",
     "**",
     "; x",
+    "👍",
+    "☀️",
+    "&gt;",
+    "&lt;x",
+    "&quot;",
     "",
 ];
 const URLS: &[&str] = &[
@@ -210,6 +215,35 @@ fn punctuation_between_addresses_makes_two_of_them() {
             } else {
                 vec![asked(first), asked(second)]
             };
+            let found = find(&text);
+            assert_eq!(found.usable, wanted, "{text}");
+            assert_eq!(find(&found.separated).usable, wanted, "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_word_of_another_alphabet_between_addresses_makes_two_of_them() {
+    for between in [
+        "和",
+        "及",
+        "与",
+        "或",
+        "と",
+        "や",
+        "및",
+        "그리고",
+        "и",
+        "و",
+        "然后请你再去看",
+    ] {
+        for first in URLS
+            .iter()
+            .filter(|url| url.ends_with(|c: char| c.is_ascii()))
+        {
+            let text =
+                format!("比较{first}{between}https://b.example/b{between}HTTP://c.example。");
+            let wanted = [first, "https://b.example/b", "http://c.example"].map(asked);
             let found = find(&text);
             assert_eq!(found.usable, wanted, "{text}");
             assert_eq!(find(&found.separated).usable, wanted, "{text}");
