@@ -211,7 +211,7 @@ fn rules_judge_arguments_in_the_types_in_which_they_count() {
     let rule = "[[rule]]\ntoolName = \"run_shell_command\"\nargsPattern = '\"is_background\":true'\n\
                 decision = \"deny\"\npriority = 100\n";
     let ws = hello().home(".gemini/policies/mine.toml", rule);
-    for value in [json!(true), json!("true"), json!(" true ")] {
+    for value in [json!(true), json!("true"), json!(" True ")] {
         let arguments = json!({"command": "true", "is_background": value});
         ws.call("run_shell_command", &arguments)
             .error("policy_violation", 3);

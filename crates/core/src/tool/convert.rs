@@ -1,7 +1,7 @@
 //! Converts arguments to the types that a tool declares, as far as that takes no guessing.
 //!
 //! A model whose API makes every argument required writes `null` for one that it leaves out, and
-//! small models write numbers and lists as text. Both have only one possible meaning if the schema
+//! small models write numbers and lists as text, and `True` as in Python. Both have only one possible meaning if the schema
 //! accepts neither `null` nor text. An argument that fits the schema is never changed.
 
 use super::check::{accepts, element};
@@ -18,9 +18,6 @@ const MAX_HOPS: usize = 16;
 /// that can't be converted stays as it is, and the schema refuses it.
 pub fn convert(tool: &dyn Tool, args: &mut Value) {
     let Value::Object(members) = args else { return };
-    if !may_need_it(members) {
-        return;
-    }
     let usage = tool.usage();
     let names = Names::new(tool);
     convert_by(tool.parameters(), members, &|name| {
@@ -37,15 +34,8 @@ pub fn convert(tool: &dyn Tool, args: &mut Value) {
 impl Schema {
     /// Does the same as [`convert`], for arguments by their declared names.
     pub fn convert(&self, args: &mut Map<String, Value>) {
-        if may_need_it(args) {
-            convert_by(self, args, &|name| (name.to_owned(), None));
-        }
+        convert_by(self, args, &|name| (name.to_owned(), None));
     }
-}
-
-fn may_need_it(members: &Map<String, Value>) -> bool {
-    let is_plain = |value: &Value| matches!(value, Value::Number(_) | Value::Bool(_));
-    !members.values().all(is_plain)
 }
 
 fn convert_by(
@@ -79,15 +69,20 @@ fn member(root: &Value, object: &Value, name: &str, schema: &Value, value: &mut 
 
 fn convert_value(root: &Value, schema: &Value, value: &mut Value) {
     let schema = resolve(root, schema);
+    let kinds = kinds(schema).unwrap_or_default();
+    let has_list = kinds.contains(&"array");
+    let is_list = has_list && kinds.iter().all(|kind| matches!(*kind, "array" | "null"));
     if let Value::String(text) = &*value {
-        let kinds = kinds(schema).unwrap_or_default();
-        let is_list = |kind: &&str| matches!(*kind, "array" | "null");
-        let may_be_both = kinds.contains(&"array") && !kinds.iter().all(is_list);
-        let is_clear = !may_be_both && !accepts(root, schema, value);
+        let is_clear = has_list == is_list && !accepts(root, schema, value);
         match from_text(schema, text).filter(|_| is_clear) {
             Some(converted) => *value = converted,
             None => return,
         }
+    } else if is_list
+        && (value.is_number() || value.is_boolean())
+        && accepts(root, element_of(schema, 0), value)
+    {
+        *value = json!([value]);
     }
     match value {
         Value::Object(members) => members.retain(|name, value| {
@@ -144,7 +139,12 @@ pub(super) fn from_text(schema: &Value, text: &str) -> Option<Value> {
     if kinds.contains(&"array") {
         return items_from_text(schema, text);
     }
-    let value = read(text.trim().as_bytes()).ok()?;
+    let json = match text.trim() {
+        "True" => "true",
+        "False" => "false",
+        text => text,
+    };
+    let value = read(json.as_bytes()).ok()?;
     let fits = match &value {
         Value::Null => kinds.contains(&"null"),
         Value::Bool(_) => kinds.contains(&"boolean"),
@@ -271,12 +271,14 @@ mod tests {
                 json!({"count": 3.0, "is_set": true}),
             ),
             (json!({"no_ignore": "false"}), json!({"no_ignore": false})),
+            (json!({"is_set": "True"}), json!({"is_set": true})),
             (json!({"names": "a"}), json!({"names": ["a"]})),
             (
                 json!({"names": "[\"a\",\"b\"]"}),
                 json!({"names": ["a", "b"]}),
             ),
             (json!({"numbers": "7"}), json!({"numbers": [7]})),
+            (json!({"numbers": 7}), json!({"numbers": [7]})),
             (json!({"numbers": "[7,8]"}), json!({"numbers": [7, 8]})),
             (json!({"numbers": ["7", 8]}), json!({"numbers": [7, 8]})),
             (
@@ -315,9 +317,10 @@ mod tests {
     fn what_fits_or_is_no_value_of_the_type_stays_as_it_is() {
         for same in [
             json!({"text": "10", "either": "10", "any": "10", "unknown": "10"}),
-            json!({"count": "ten", "is_set": "True", "needed": ""}),
+            json!({"count": "ten", "is_set": "TRUE", "needed": ""}),
             json!({"count": "true", "is_set": "1", "options": "x"}),
             json!({"list_or_number": "10"}),
+            json!({"list_or_number": 10, "names": 1, "pair": false}),
             json!({"text": 5}),
             json!({"named": {"t": "1"}}),
             json!(["no object"]),
