@@ -115,6 +115,10 @@ fn whole_words(text: &[u8], place: Range<usize>, wanted: &str) -> Range<usize> {
     while start > 0 && is_word(start - 1) && is_word(start) {
         start -= 1;
     }
+    // An escape such as `\d` begins with its backslash.
+    while start > 0 && text[start - 1] == b'\\' {
+        start -= 1;
+    }
     while end < text.len() && end > 0 && is_word(end - 1) && is_word(end) {
         end += 1;
     }
@@ -382,7 +386,7 @@ mod tests {
 
     #[test]
     fn the_difference_is_named_with_the_line_and_the_text_that_is_there() {
-        let text = "fn a() {\n\tlet x = \"one\";\n    Return(x)\n}\nfoo(“bar”)\nlast line of all\n";
+        let text = "fn a() {\n\tlet x = \"one\";\n    Return(x)\n}\nfoo(“bar”)\nlast line of all\n  \\d+ foo(boz)\n\\u0041598 is it\n";
         let cases = [
             (
                 "    let x = \"one\";",
@@ -410,6 +414,12 @@ mod tests {
                 "last line of all",
             ),
             ("ast line af al", "line 6, where ", "last line of all"),
+            ("d+ foo(baz)", "line 7, where ", "\\d+ foo(boz)"),
+            (
+                "A598 is it",
+                "line 8, where old_string has `A598`, the file `\\u0041598`",
+                "\\u0041598 is it",
+            ),
             (
                 "fn a() {\n  let x = \"one\";\n  Return(x)",
                 "lines 1-3, where line 2 of old_string has `  `, the file `\\t`; line 3 of old_string has `  `, the file `    ` (",
