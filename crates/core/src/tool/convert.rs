@@ -1,8 +1,9 @@
 //! Converts arguments to the types that a tool declares, as far as that takes no guessing.
 //!
 //! A model whose API makes every argument required writes `null` for one that it leaves out, and
-//! small models write numbers and lists as text, and `True` as in Python. Both have only one possible meaning if the schema
-//! accepts neither `null` nor text. An argument that fits the schema is never changed.
+//! small models write numbers and lists as text, and `True` as in Python. Both have only one
+//! possible meaning if the schema accepts neither `null` nor text. An argument that fits the schema
+//! is never changed.
 
 use super::check::{accepts, element};
 use super::reference::find;
