@@ -61,8 +61,8 @@ pub(crate) fn run(options: &LintOptions) -> u8 {
             lines.map(|line| line + "\n").collect()
         }
         LintFormat::Sarif => {
-            let line = to_line(&sarif(&report(&lint, &root)));
-            String::from_utf8_lossy(&terminal_json(&line)).into_owned()
+            let json = to_line(&sarif(&report(&lint, &root)));
+            String::from_utf8_lossy(&terminal_json(&json)).into_owned()
         }
         LintFormat::Junit => junit(&report(&lint, &root)),
         LintFormat::Github => github(&report(&lint, &root)),
