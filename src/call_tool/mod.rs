@@ -32,6 +32,7 @@ use gemini_tools::text::show_path;
 use gemini_tools::tool::{
     Cancellation, Context, ErrorKind, Interruption, LlmContent, ResultPlaces, ToolError, ToolResult,
 };
+use gemini_tools::workspace::MORE_ROOTS;
 use serde_json::Map;
 use std::cell::RefCell;
 use std::io::IsTerminal;
@@ -320,7 +321,7 @@ impl Message {
             medium = Medium::Complaint;
             let mut complaint = format!("call_tool: {}", answer.to_text().trim_end());
             if kind == ErrorKind::PathNotInWorkspace {
-                complaint.push_str(" Another root: --root DIR.");
+                complaint = complaint.replace(MORE_ROOTS, "") + " Another root: --root DIR.";
             }
             complaint.into_bytes()
         } else if let (Some(Form::Lines), Some(session)) = (options.form, session) {

@@ -139,6 +139,11 @@ use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+/// What the error about a path outside says of more roots. A command with an option for that leaves
+/// it out.
+pub const MORE_ROOTS: &str =
+    " The user can add a directory with context.includeDirectories in their settings.";
+
 /// Longest path that Linux accepts, in bytes. No program could open a file with a longer one.
 const MAX_PATH_BYTES: usize = 4095;
 
@@ -440,11 +445,7 @@ impl Workspace {
 
     fn outside(&self, argument: &str) -> ToolError {
         let roots: Vec<_> = self.roots().map(|p| p.display().to_string()).collect();
-        let mut hint = format!(
-            "Use a path below {}. The user can add a directory with context.includeDirectories in \
-             their settings.",
-            roots.join(" or ")
-        );
+        let mut hint = format!("Use a path below {}.{MORE_ROOTS}", roots.join(" or "));
         for refused in &self.refused {
             hint.push(' ');
             hint.push_str(&refusal(refused));
