@@ -108,8 +108,8 @@ function measureExact(run, counts) {
   }
 }
 
-/** A line of a hunk that ends within a line end is another line: a patch can't say this. */
-const NO_PATCH = ['CRLF file, old ends in CR'];
+/** What a patch can't say, as its hunks have whole lines: one that ends within a line end, or is a part of another. */
+const NO_PATCH = ['CRLF file, old ends in CR', 'the end of another line, from within a word'];
 
 /** The rows of a hunk that makes one text of another: those of the change, where they say the same. */
 function rowsOf({ old, new: fresh, change }) {
