@@ -120,6 +120,23 @@ fn new_lines_alone_are_at_the_end_only_if_no_other_hunk_follows() {
     );
 }
 
+/// A placeholder that the hunk keeps is the file's; one elsewhere in the file stands for other lines.
+#[test]
+fn dots_that_the_file_has_elsewhere_excuse_no_placeholder() {
+    let before = "one\n// ...\ntwo\nthree\nfour\n";
+    let ws = Workspace::new().file("a.txt", before);
+    let refused = patch(&ws, "*** Update File: a.txt\n two\n-three\n+// ...\n four");
+    let message = refused.error("invalid_tool_params", 2);
+    assert!(message.contains("placeholder"), "{message}");
+    assert_eq!(text(&ws, "a.txt").as_deref(), Some(before));
+    patch(
+        &ws,
+        "*** Update File: a.txt\n one\n-// ...\n-two\n+2\n+// ...",
+    )
+    .output();
+    assert!(text(&ws, "a.txt").is_some_and(|text| text.starts_with("one\n2\n// ...\nthree")));
+}
+
 #[test]
 fn an_explanation_shows_every_file_and_changes_none() {
     let ws = Workspace::new()

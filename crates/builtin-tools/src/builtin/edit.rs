@@ -94,7 +94,7 @@ impl Edit {
     pub(super) fn subject<'t>(&self, target: &'t Target) -> Result<Option<Subject<'t>>, ToolError> {
         let Some(current) = &target.current else {
             return if self.old.is_empty() {
-                placeholder::check("new_string", &self.new, "")?;
+                placeholder::check("new_string", &self.new)?;
                 Ok(None)
             } else {
                 let error = ToolError::new(

@@ -50,7 +50,7 @@ impl Subject {
         let to = match &patch.change {
             Change::Update { to: Some(to), .. } => Some(workspace.locate(to)?),
             Change::Create { text, .. } => {
-                placeholder::check("patch", text, "")?;
+                placeholder::check("patch", text)?;
                 None
             }
             _ => None,
@@ -217,8 +217,11 @@ impl Planning<'_> {
         let (old, encoding) = self.old(&target, hunks)?;
         let mode = target.current.as_ref().map_or(0, |file| mode(&file.stat));
         let is_executable = is_executable.filter(|is| mode_with(mode, *is) != mode);
-        let added: String = hunks.iter().map(Hunk::added).collect();
-        placeholder::check("patch", &added, &old)?;
+        let [added, replaced] = [true, false].map(|is_added| {
+            let lines = hunks.iter().map(|hunk| hunk.lines(is_added));
+            lines.collect::<String>()
+        });
+        placeholder::check_hunks(&added, &replaced, &old)?;
         let patched = apply(&old, hunks).map_err(|e| self.miss(&e, &old))?;
         let notes = notes(&patched);
         let text = patched.text;

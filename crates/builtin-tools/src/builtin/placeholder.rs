@@ -42,6 +42,12 @@ impl<'t> Placeholders<'t> {
         }
     }
 
+    /// Returns true if a line of the file, too, may have one of these. Dots alone must be in the
+    /// old text, unless that is empty: elsewhere in the file they stand for something else.
+    fn may_be_in_file(&self, old: &str) -> bool {
+        old.is_empty() || self.0.iter().all(|(_, form)| !form.is_empty())
+    }
+
     fn refuse(&self, parameter: &str) -> Result<(), ToolError> {
         match self.0.first() {
             None => Ok(()),
@@ -91,21 +97,28 @@ fn elided(line: &str) -> Option<String> {
     is_it.then(|| format!("…{}", words.to_lowercase()))
 }
 
-/// Refuses a new text with a placeholder that the old text does not have. The error names the first
-/// one. In a text that replaces nothing, dots alone and those with other words than [`omission`]
-/// knows are allowed: they stand for no code then, and examples have them.
-pub(super) fn check(parameter: &str, new: &str, old: &str) -> Result<(), ToolError> {
+/// Refuses a placeholder in a text that replaces nothing. Dots alone and those with other words than
+/// [`omission`] knows are allowed: they stand for no code then, and examples have them.
+pub(super) fn check(parameter: &str, new: &str) -> Result<(), ToolError> {
     let mut found = Placeholders::of(new);
-    old.lines().for_each(|line| found.remove_known(line));
     let stands = |form: &String| !form.is_empty() && !form.starts_with('…');
-    found.0.retain(|(_, form)| !old.is_empty() || stands(form));
+    found.0.retain(|(_, form)| stands(form));
     found.refuse(parameter)
 }
 
-/// Does what [`check`] does, but also accepts a placeholder that the file has in any line. Dots
-/// alone must be in the old text, unless that is empty: elsewhere in the file they stand for
-/// something else. The file is read only if the new text has a placeholder that `old` does not
-/// have.
+/// Refuses a placeholder among the lines that a patch adds, unless it has that among the old lines
+/// of its hunks, or the file has it as [`check_file`] accepts it.
+pub(super) fn check_hunks(added: &str, old: &str, file: &str) -> Result<(), ToolError> {
+    let mut found = Placeholders::of(added);
+    old.lines().for_each(|line| found.remove_known(line));
+    if found.may_be_in_file(old) {
+        file.lines().for_each(|line| found.remove_known(line));
+    }
+    found.refuse("patch")
+}
+
+/// Refuses a placeholder that neither the old text nor any line of the file has. The file is read
+/// only if the new text has a placeholder that `old` does not have.
 pub(super) fn check_file(
     parameter: &str,
     new: &str,
@@ -115,9 +128,7 @@ pub(super) fn check_file(
 ) -> io::Result<Result<(), ToolError>> {
     let mut found = Placeholders::of(new);
     old.lines().for_each(|line| found.remove_known(line));
-    let has_dots = found.0.iter().any(|(_, form)| form.is_empty());
-    let may_stay = old.is_empty() || !has_dots;
-    if !found.0.is_empty() && may_stay {
+    if !found.0.is_empty() && found.may_be_in_file(old) {
         let start = encoding.mark().len() as u64;
         (&open.file).seek(SeekFrom::Start(start))?;
         let mut text = BufReader::new(DecodedReader::new(&open.file, encoding));
@@ -136,14 +147,22 @@ pub(super) fn check_file(
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::{check as check_text, check_hunks};
+    use gemini_tools_core::tool::ToolError;
+
+    fn check(new: &str, old: &str) -> Result<(), ToolError> {
+        match old {
+            "" => check_text("content", new),
+            _ => check_hunks(new, old, ""),
+        }
+    }
 
     #[test]
     fn only_a_placeholder_that_is_new_is_refused() {
         let text = "a\n  // ... existing code ...\n";
-        assert!(check("content", text, "").is_err());
-        assert!(check("content", text, "\n/* ... existing code ... */").is_ok());
-        assert!(check("content", "a\n...\n", "").is_ok());
+        assert!(check(text, "").is_err());
+        assert!(check(text, "\n/* ... existing code ... */").is_ok());
+        assert!(check("a\n...\n", "").is_ok());
         for line in [
             "// ...",
             "  /* ... */",
@@ -152,11 +171,11 @@ mod tests {
             "-- ...",
             "REM ...",
         ] {
-            assert!(check("new_string", line, "a();").is_err(), "{line}");
-            assert!(check("new_string", line, "").is_ok(), "{line}");
+            assert!(check(line, "a();").is_err(), "{line}");
+            assert!(check(line, "").is_ok(), "{line}");
         }
         for line in ["...", "    ...", "- ...", "): ...", "\"...\""] {
-            assert!(check("new_string", line, "a();").is_ok(), "{line}");
+            assert!(check(line, "a();").is_ok(), "{line}");
         }
     }
 
@@ -174,9 +193,9 @@ mod tests {
             "-- ... existing rows",
             "; ... what's left",
         ] {
-            assert!(check("new_string", line, "a();").is_err(), "{line}");
-            assert!(check("content", line, "").is_ok(), "{line}");
-            assert!(check("new_string", line, line).is_ok(), "{line}");
+            assert!(check(line, "a();").is_err(), "{line}");
+            assert!(check(line, "").is_ok(), "{line}");
+            assert!(check(line, line).is_ok(), "{line}");
         }
         for line in [
             "// ...and disregard older resolution values",
@@ -189,7 +208,7 @@ mod tests {
             "f(...other values)",
             "' ... said he",
         ] {
-            assert!(check("new_string", line, "a();").is_ok(), "{line}");
+            assert!(check(line, "a();").is_ok(), "{line}");
         }
     }
 
@@ -201,10 +220,10 @@ mod tests {
             "... [truncated, the line has 9000 or more bytes]",
         ] {
             let text = format!("let a = \"bbb{mark}\nlet c = 1;\n");
-            let error = check("content", &text, "").expect_err(mark);
+            let error = check(&text, "").expect_err(mark);
             assert!(error.message.contains(mark), "{error:?}");
-            assert!(check("content", &text, &text).is_ok());
+            assert!(check(&text, &text).is_ok());
         }
-        assert!(check("content", "bbb... [truncated at the end]\n", "").is_ok());
+        assert!(check("bbb... [truncated at the end]\n", "").is_ok());
     }
 }

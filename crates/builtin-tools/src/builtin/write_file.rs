@@ -93,7 +93,7 @@ impl Call {
             encoding: Encoding::default(),
             old_text,
         };
-        let check_new = || placeholder::check("content", &self.content, "");
+        let check_new = || placeholder::check("content", &self.content);
         let Some(current) = &target.current else {
             check_new()?;
             return Ok(fresh(Some(String::new())));
