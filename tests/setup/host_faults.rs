@@ -144,7 +144,7 @@ fn broken_set_ups_of_the_pair_in_gemini_cli_are_told_with_cause_and_remedy() {
             pair("get_tools", "./call"),
             Some(elsewhere),
             "call-fails",
-            &["list_directory", "path_not_in_workspace"],
+            &["list_directory", "is not in the workspace"],
         ),
         (
             pair("get_tools", "./call"),

@@ -293,7 +293,19 @@ impl Workspace {
             return false;
         };
         let name = &text[..text.len() - rest.find('/').map_or(0, |at| rest.len() - at)];
-        !above.ends_with('/') && (above == ".." || self.is_there(above)) && !self.is_there(name)
+        let place = || self.place_of(&path_from_argument(above));
+        let is_directory = || {
+            matches!(
+                place().map(|place| self.file_type(&place)),
+                Some(Ok(FileType::Directory))
+            )
+        };
+        // `a\{b` is a pattern with an escape, unless `a` has names in it.
+        let may_escape = rest.starts_with(['*', '?', '[', '{', '(', '!', ')', ']', '}']);
+        !above.ends_with('/')
+            && (above == ".." || self.is_there(above))
+            && (!may_escape || is_directory())
+            && !self.is_there(name)
     }
 
     /// Returns the home directory. If a root lies below the home directory, or the other way round,
