@@ -1,4 +1,5 @@
 use super::{LineMatcher, Query, SHORT_REPEAT_BYTES, escape_braces, repeated_bytes};
+use fancy_regex::{Expr, LookAround};
 use gemini_tools_core::tool::Cancellation;
 use grep_searcher::SearcherBuilder;
 use grep_searcher::sinks::Bytes;
@@ -178,6 +179,26 @@ fn lines(query: &Query, text: &[u8]) -> Vec<u64> {
     lines
 }
 
+/// Returns true if the pattern has a look-behind with several parts, one of them with a group. If
+/// the parts' lengths vary, fancy-regex 0.20 stays behind the group's text after it was found
+/// backwards, so the parts before it are compared with the same text: `(?<=(?>ab)(ab|-))` matches
+/// in `ab`. The engine is no measure for candidates then, which leave such a line out.
+fn engine_finds_too_much(pattern: &str) -> bool {
+    fn has_group(expr: &Expr) -> bool {
+        matches!(expr, Expr::Group(_)) || expr.children_iter().any(has_group)
+    }
+    fn is_in(expr: &Expr) -> bool {
+        let is_behind = match expr {
+            Expr::LookAround(body, LookAround::LookBehind | LookAround::LookBehindNeg) => {
+                matches!(**body, Expr::Concat(_)) && has_group(body)
+            }
+            _ => false,
+        };
+        is_behind || expr.children_iter().any(is_in)
+    }
+    Expr::parse_tree(pattern).is_ok_and(|tree| is_in(&tree.expr))
+}
+
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
@@ -195,7 +216,7 @@ fn candidates_are_all_lines_that_match() {
         let Ok(mut query) = Query::new("pattern", &pattern, random.below(2) == 0, false) else {
             continue;
         };
-        if !query.is_backtracking() {
+        if !query.is_backtracking() || engine_finds_too_much(&pattern) {
             continue;
         }
         let texts: Vec<_> = (0..20).map(|_| random.text()).collect();
