@@ -500,11 +500,12 @@ impl<'e> Writer<'e> {
             Assertion::StartText
             | Assertion::StartLine { crlf: false }
             | Assertion::StartLineOniguruma { crlf: false } => "(?m:^)",
-            // The backtracking engine gets each line without its `\r\n`. `R` makes `$` match before
-            // `\r\n`, too; otherwise lines that end so would not be candidates.
+            // The backtracking engine gets each line without its `\r\n`, or, if the pattern has a
+            // carriage return, without its `\n`. So `$` must match before both; with the flag `R`
+            // it would not match between them.
             Assertion::EndText
             | Assertion::EndTextIgnoreTrailingNewlines { .. }
-            | Assertion::EndLine { .. } => "(?Rm:$)",
+            | Assertion::EndLine { .. } => "(?:(?Rm:$)|(?m:$))",
             Assertion::WordBoundary
             | Assertion::LeftWordBoundary
             | Assertion::RightWordBoundary => {

@@ -448,10 +448,10 @@ fn with_returns(pattern: &str) -> String {
     };
     let Ok(ends) = visit(&ast, Ends(Vec::new()));
     let mut written = pattern.to_owned();
-    // Each `$` also matches before a carriage return. They are replaced from the last to the first,
-    // so that the other offsets stay right.
+    // Each `$` also matches before `\r\n`, and takes nothing there, since `\b` may follow. They are
+    // replaced from the last to the first, so that the other offsets stay right.
     for end in ends.into_iter().rev() {
-        written.replace_range(end..=end, r"(?:\r?$)");
+        written.replace_range(end..=end, "(?:(?R:$)|$)");
     }
     written
 }
