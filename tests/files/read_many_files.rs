@@ -35,61 +35,6 @@ fn shown(ws: &Workspace, answer: &Answer) -> Vec<String> {
 }
 
 #[test]
-fn files_directories_and_patterns_are_taken() {
-    let ws = tree();
-    for (paths, files) in [
-        (
-            json!(["src/a.ts", "README.md"]),
-            vec!["README.md", "src/a.ts"],
-        ),
-        (json!(["docs"]), vec!["docs/deep/two.md", "docs/one.md"]),
-        (
-            json!(["**/*.md"]),
-            vec!["README.md", "docs/deep/two.md", "docs/one.md"],
-        ),
-        (json!([ws.path("src/a.ts")]), vec!["src/a.ts"]),
-    ] {
-        let answer = read(&ws, &json!({"paths": paths}));
-        let mut got = shown(&ws, &answer);
-        got.sort();
-        assert_eq!(got, files, "{paths}");
-        assert!(
-            answer
-                .output()
-                .trim_end()
-                .ends_with("--- End of content ---")
-        );
-    }
-}
-
-#[test]
-fn exclude_and_include_change_the_choice() {
-    let ws = tree();
-    let answer = read(
-        &ws,
-        &json!({"paths": ["**/*.md"], "exclude": ["docs/deep/**"]}),
-    );
-    assert_eq!(shown(&ws, &answer), ["README.md", "docs/one.md"]);
-    let answer = read(
-        &ws,
-        &json!({"paths": ["docs/*.md"], "include": ["src/*.ts"]}),
-    );
-    assert_eq!(shown(&ws, &answer), ["docs/one.md", "src/a.ts"]);
-}
-
-#[test]
-fn default_excludes_can_be_switched_off() {
-    let ws = tree();
-    let answer = read(&ws, &json!({"paths": ["**/*.js"]}));
-    assert!(shown_or_nothing(&ws, &answer).is_empty());
-    let answer = read(
-        &ws,
-        &json!({"paths": ["**/*.js"], "useDefaultExcludes": false}),
-    );
-    assert!(shown(&ws, &answer).contains(&"dist/o.js".to_owned()));
-}
-
-#[test]
 fn a_directory_of_which_nothing_is_read_is_named_with_the_reason() {
     let ws = tree()
         .file("logs/a.log", "x")
@@ -172,14 +117,6 @@ fn a_text_with_the_name_of_an_image_is_a_text() {
     answer.must_say(&answer.output(), &[text]);
 }
 
-fn shown_or_nothing(ws: &Workspace, answer: &Answer) -> Vec<String> {
-    if answer.status() == 0 {
-        shown(ws, answer)
-    } else {
-        Vec::new()
-    }
-}
-
 #[test]
 fn images_come_only_when_asked_for() {
     let png = STANDARD.decode(PNG_BASE64).expect("base64");
@@ -209,19 +146,6 @@ fn what_was_skipped_is_named() {
 }
 
 #[test]
-fn paths_outside_are_left_out() {
-    let ws = tree().outside("secret.txt", "SECRET-OUTSIDE-LINE");
-    let outside = ws.outside_path("secret.txt");
-    let answer = read(
-        &ws,
-        &json!({"paths": ["../out/secret.txt", outside, "README.md"]}),
-    );
-    let output = answer.output();
-    answer.must_say(&output, &["# Readme"]);
-    assert!(!output.contains("SECRET-OUTSIDE-LINE"), "{output}");
-}
-
-#[test]
 fn total_is_limited_and_says_what_is_missing() {
     let text = "x".repeat(1000) + "\n";
     let ws = (0..60).fold(Workspace::new(), |ws, n| {
@@ -237,19 +161,6 @@ fn total_is_limited_and_says_what_is_missing() {
     let last = shown(&ws, &answer).contains(&"f59.txt".to_owned());
     assert!(!last || output.contains("truncated"));
     answer.must_say(&output, &["f59.txt"]);
-}
-
-#[test]
-fn no_file_is_a_success_that_says_so_or_an_error() {
-    let answer = read(&tree(), &json!({"paths": ["nothing/*.here"]}));
-    answer.must_say(answer.text(), &["No files"]);
-}
-
-#[test]
-fn empty_list_is_refused() {
-    let answer = read(&tree(), &json!({"paths": []}));
-    let message = answer.error("invalid_tool_params", 2);
-    answer.must_say(&message, &["paths"]);
 }
 
 #[test]
