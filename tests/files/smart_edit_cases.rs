@@ -24,25 +24,43 @@ enum Outcome {
     Wrong,
 }
 
-/// Makes the edits of all cases, each in a directory of its own, and returns what came of them.
-fn outcomes(cases: &[Value]) -> Vec<Outcome> {
-    let text = |case: &Value, key: &str| case[key].as_str().expect(key).to_owned();
-    let path = |n: usize, case: &Value| format!("{n}/{}", text(case, "file_path"));
+fn text(case: &Value, key: &str) -> String {
+    case[key].as_str().expect(key).to_owned()
+}
+
+/// Makes the edits of all cases in one batch, each in a directory of its own, and returns the answers.
+fn edited(cases: &[Value]) -> (Workspace, Vec<Value>) {
     let (mut ws, mut calls) = (Workspace::new(), String::new());
     for (n, case) in cases.iter().enumerate() {
         ws = ws.file(path(n, case), text(case, "before"));
         let arguments = json!({
-            "file_path": path(n, case), "instruction": text(case, "instruction"),
+            "file_path": path(n, case), "instruction": case["instruction"].as_str().unwrap_or("x"),
             "old_string": text(case, "old_string"), "new_string": text(case, "new_string"),
         });
         calls += &json!({"name": "smart_edit", "args": arguments}).to_string();
         calls.push('\n');
     }
     let answers = ws.call_tool(&["--batch"]).input(calls).unwatched().run();
-    assert_eq!(answers.text().lines().count(), cases.len());
+    let answers = answers.text().lines().map(serde_json::from_str);
+    let answers: Vec<Value> = answers.map(|line| line.expect("JSON")).collect();
+    assert_eq!(answers.len(), cases.len());
+    (ws, answers)
+}
+
+fn path(n: usize, case: &Value) -> String {
+    format!("{n}/{}", case["file_path"].as_str().unwrap_or("a.txt"))
+}
+
+fn after(ws: &Workspace, n: usize, case: &Value) -> String {
+    fs::read_to_string(ws.path(&path(n, case))).expect("the file")
+}
+
+/// What came of the edits of all cases.
+fn outcomes(cases: &[Value]) -> Vec<Outcome> {
+    let (ws, _) = edited(cases);
     // Only what is in the files afterwards counts.
     let outcome = |(n, case): (usize, &Value)| {
-        let after = fs::read_to_string(ws.path(&path(n, case))).expect("the file");
+        let after = after(&ws, n, case);
         let results = case["after"].as_array().expect("results");
         let is_right = results.iter().any(|result| *result == *after);
         match (is_right, after == text(case, "before")) {
@@ -76,6 +94,23 @@ fn of_edits_that_models_got_slightly_wrong_none_is_applied_wrongly_and_only_know
     assert_eq!(with(Outcome::Wrong), BTreeSet::new(), "applied wrongly");
     // A trap that was not changed is right, and counts as such.
     assert_eq!(with(Outcome::Refused), known_refusals(), "refused");
+}
+
+#[test]
+fn each_small_edit_is_read_as_it_is_meant_or_refused_with_the_reason() {
+    let cases = cases("small.jsonl");
+    let (ws, answers) = edited(&cases);
+    for (n, (case, answer)) in std::iter::zip(&cases, &answers).enumerate() {
+        let wanted = case.get("after").unwrap_or(&case["before"]);
+        let response = &answer["functionResponse"]["response"];
+        assert_eq!(after(&ws, n, case), *wanted, "{case}: {response}");
+        assert_eq!(response["errorType"], case["error"], "{case}: {response}");
+        for piece in case["says"].as_array().into_iter().flatten() {
+            let piece = piece.as_str().expect("a text");
+            let error = response["error"].as_str().expect("an error");
+            assert!(error.contains(piece), "{case}: {error}");
+        }
+    }
 }
 
 #[test]
