@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use sha2::Digest;
 
-use crate::harness::{PNG_BASE64, Workspace, lines, set_age, write};
+use crate::harness::{Answer, PNG_BASE64, Workspace, lines, set_age, write};
 
 fn hello() -> Workspace {
     Workspace::new().file("hello.txt", "hello\n")
@@ -38,63 +38,35 @@ fn success_is_one_document_and_exit_status_0() {
 }
 
 #[test]
-fn failure_is_one_document_and_exit_status_1() {
+fn each_failure_has_its_exit_status_and_names_its_cause() {
     let ws = hello();
-    let answer = ws.call("read_file", &json!({"absolute_path": ws.path("none.txt")}));
-    let message = answer.error("file_not_found", 1);
-    answer.must_say(&message, &["none.txt"]);
+    for (tool, input, error_type, status, piece) in [
+        (
+            "read_file",
+            r#"{"absolute_path": "none.txt"}"#,
+            "file_not_found",
+            1,
+            "none.txt",
+        ),
+        ("read_file", "{}", "invalid_tool_params", 2, "absolute_path"),
+        ("no_such_tool", "{}", "tool_not_registered", 2, "no_such"),
+        // No input is an empty object.
+        ("glob", "", "invalid_tool_params", 2, "pattern"),
+        ("glob", " \n", "invalid_tool_params", 2, "pattern"),
+    ] {
+        let answer = ws.tool(tool).input(input).run();
+        answer.must_say(&answer.error(error_type, status), &[piece]);
+    }
 }
 
 #[test]
-fn invalid_arguments_are_exit_status_2() {
-    let answer = hello().call("read_file", &json!({}));
-    let message = answer.error("invalid_tool_params", 2);
-    answer.must_say(&message, &["absolute_path"]);
-}
-
-#[test]
-fn unknown_tool_is_exit_status_2() {
-    hello()
-        .call("no_such_tool", &json!({}))
-        .error("tool_not_registered", 2);
-}
-
-#[test]
-fn empty_input_is_an_empty_object() {
-    let answer = hello().tool("glob").run();
-    let message = answer.error("invalid_tool_params", 2);
-    answer.must_say(&message, &["pattern"]);
-}
-
-#[test]
-fn white_space_is_an_empty_object_too() {
-    hello()
-        .tool("glob")
-        .input(" \n")
-        .run()
-        .error("invalid_tool_params", 2);
-}
-
-#[test]
-fn id_is_given_back() {
+fn id_is_given_back_in_a_success_and_in_a_failure() {
     let ws = hello();
-    let arguments = json!({"absolute_path": ws.path("hello.txt")});
-    let answer = ws
-        .tool("read_file")
-        .flags(&["--id", "call-17"])
-        .arguments(&arguments)
-        .run();
-    assert_eq!(answer.function_response().id.as_deref(), Some("call-17"));
-    let answer = ws
-        .tool("read_file")
-        .flags(&["--id", "call-18"])
-        .input("{}")
-        .run();
-    assert_eq!(
-        answer.function_response().id.as_deref(),
-        Some("call-18"),
-        "in a failure too"
-    );
+    for input in [r#"{"absolute_path": "hello.txt"}"#, "{}"] {
+        let call = ws.tool("read_file").flags(&["--id", "call-17"]);
+        let answer = call.input(input).run();
+        assert_eq!(answer.function_response().id.as_deref(), Some("call-17"));
+    }
 }
 
 #[test]
@@ -121,38 +93,33 @@ fn host_may_add_its_own_key() {
     assert_eq!(strict.output(), "hello\n", "under --strict too");
 }
 
+/// A file as `read_file` answers in a form.
+fn read_as(ws: &Workspace, form: &str, name: &str) -> Answer {
+    let call = ws.tool("read_file").flags(&["--output", form]);
+    call.arguments(&json!({ "absolute_path": name })).run()
+}
+
 #[test]
-fn output_part_is_the_default_form() {
+fn output_part_is_the_default_form_and_an_unknown_one_is_refused() {
     let ws = hello();
-    let arguments = json!({"absolute_path": ws.path("hello.txt")});
-    let by_default = ws.call("read_file", &arguments);
-    let asked_for = ws
-        .tool("read_file")
-        .flags(&["--output", "part"])
-        .arguments(&arguments)
-        .run();
+    let by_default = ws.call("read_file", &json!({"absolute_path": "hello.txt"}));
+    let asked_for = read_as(&ws, "part", "hello.txt");
     assert_eq!(by_default.stdout, asked_for.stdout);
+    assert_eq!(read_as(&ws, "yaml", "hello.txt").status(), 2);
 }
 
 #[test]
 fn output_response_is_only_the_response() {
     let ws = hello();
-    let call = ws.tool("read_file").flags(&["--output", "response"]);
-    let answer = call
-        .arguments(&json!({"absolute_path": ws.path("hello.txt")}))
-        .run();
+    let answer = read_as(&ws, "response", "hello.txt");
     assert_eq!(answer.json(), json!({"output": "hello\n"}));
-    let failed = ws
-        .tool("read_file")
-        .flags(&["--output", "response"])
-        .input("{}")
-        .run();
-    assert_eq!(failed.json()["errorType"], "invalid_tool_params");
-    assert_eq!(failed.status(), 2);
+    let failed = read_as(&ws, "response", "none.txt");
+    assert_eq!(failed.json()["errorType"], "file_not_found");
+    assert_eq!(failed.status(), 1);
 }
 
 #[test]
-fn output_content_is_the_message_for_the_history() {
+fn output_content_is_the_message_for_the_history_with_media_at_its_end() {
     let ws = hello();
     let call = ws
         .tool("read_file")
@@ -162,16 +129,7 @@ fn output_content_is_the_message_for_the_history() {
         .run();
     let part = json!({"functionResponse": {"id": "7", "name": "read_file", "response": {"output": "hello\n"}}});
     assert_eq!(answer.json(), json!({"role": "user", "parts": [part]}));
-}
-
-#[test]
-fn output_content_has_media_after_the_function_response() {
-    let ws = with_image();
-    let call = ws.tool("read_file").flags(&["--output", "content"]);
-    let content = call
-        .arguments(&json!({"absolute_path": ws.path("dot.png")}))
-        .run()
-        .json();
+    let content = read_as(&with_image(), "content", "dot.png").json();
     let said = "Binary content of type image/png was processed.";
     assert_eq!(
         content["parts"][0]["functionResponse"]["response"]["output"],
@@ -185,17 +143,10 @@ fn output_content_has_media_after_the_function_response() {
 #[test]
 fn output_result_is_the_whole_tool_result() {
     let ws = hello();
-    let call = ws.tool("read_file").flags(&["--output", "result"]);
-    let result = call
-        .arguments(&json!({"absolute_path": ws.path("hello.txt")}))
-        .run()
-        .json();
+    let result = read_as(&ws, "result", "hello.txt").json();
     assert_eq!(result["llmContent"], "hello\n");
     assert!(result.get("returnDisplay").is_some(), "{result}");
-    let failed = ws.tool("read_file").flags(&["--output", "result"]);
-    let failed = failed
-        .arguments(&json!({"absolute_path": ws.path("none.txt")}))
-        .run();
+    let failed = read_as(&ws, "result", "none.txt");
     assert!(failed.json()["error"].is_object(), "{}", failed.text());
     assert_eq!(failed.status(), 1);
 }
@@ -203,16 +154,10 @@ fn output_result_is_the_whole_tool_result() {
 #[test]
 fn output_text_is_for_people() {
     let ws = hello();
-    let call = ws.tool("read_file").flags(&["--output", "text"]);
-    let answer = call
-        .arguments(&json!({"absolute_path": ws.path("hello.txt")}))
-        .run();
+    let answer = read_as(&ws, "text", "hello.txt");
     assert_eq!((answer.text(), answer.status()), ("hello\n", 0));
     assert!(answer.stderr.is_empty());
-    let failed = ws.tool("read_file").flags(&["--output", "text"]);
-    let failed = failed
-        .arguments(&json!({"absolute_path": ws.path("none.txt")}))
-        .run();
+    let failed = read_as(&ws, "text", "none.txt");
     assert_eq!((failed.text(), failed.status()), ("", 1));
     let message = failed.errors();
     failed.must_say(&message, &["none.txt"]);
@@ -243,18 +188,6 @@ fn environment_chooses_the_form_and_the_flag_overrules_it() {
     assert_eq!(call().run().json(), json!({"output": "hello\n"}));
     let overruled = call().flags(&["--output", "part"]).run();
     assert_eq!(overruled.output(), "hello\n");
-}
-
-#[test]
-fn unknown_form_is_refused() {
-    let ws = hello();
-    let arguments = json!({"absolute_path": ws.path("hello.txt")});
-    let answer = ws
-        .tool("read_file")
-        .flags(&["--output", "yaml"])
-        .arguments(&arguments)
-        .run();
-    assert_eq!(answer.status(), 2);
 }
 
 #[test]

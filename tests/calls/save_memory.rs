@@ -81,15 +81,6 @@ fn answers_say_what_was_remembered() {
 }
 
 #[test]
-fn an_answer_is_whole_json_whatever_the_limit_of_answers() {
-    let ws = Workspace::new().home(
-        ".gemini/settings.json",
-        r#"{"tools": {"truncateToolOutputThreshold": 5}}"#,
-    );
-    message(&save(&ws, "short").run());
-}
-
-#[test]
 fn facts_that_are_none_are_refused() {
     let ws = Workspace::new();
     for fact in [
