@@ -1,7 +1,6 @@
 //! `run_shell_command`: the answer, the environment of a command, its output, and its limits.
 
 use std::fs;
-use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -99,24 +98,6 @@ fn labels_that_say_nothing_are_left_out_for_hosts_and_the_history() {
 }
 
 #[test]
-fn signals_are_named() {
-    let ws = Workspace::new();
-    for (signal, name) in [
-        (15, "SIGTERM"),
-        (9, "SIGKILL"),
-        (6, "SIGABRT"),
-        (13, "SIGPIPE"),
-    ] {
-        let text = call(&ws, &format!("kill -{signal} $$")).run().output();
-        assert_eq!(
-            (line(&text, "Signal"), line(&text, "Exit Code")),
-            (name, "(none)"),
-            "{text}"
-        );
-    }
-}
-
-#[test]
 fn both_streams_come_in_the_order_in_which_they_were_printed() {
     let ws = Workspace::new();
     let text = output(
@@ -150,18 +131,6 @@ fn surroundings_are_those_of_a_program_without_a_person() {
             .output(),
     );
     assert_eq!(kept, "xterm");
-}
-
-#[test]
-fn git_does_not_ask_and_does_not_page() {
-    let ws = Workspace::new().file("a", "x\n").git();
-    ws.git_command(&["add", "a"]);
-    ws.git_command(&["commit", "-qm", "first"]);
-    let text = output(
-        &ws,
-        "git log --oneline; git -c user.name=a -c user.email=b commit --amend -q && echo amended",
-    );
-    assert!(text.ends_with(" first\namended"), "{text}");
 }
 
 #[test]
@@ -260,7 +229,10 @@ fn arguments_that_can_not_be_used_are_named() {
         (json!({"command": ["ls"]}), "must be a string"),
         (json!({"command": "ls", "timeout": 0}), "\"timeout\""),
         (json!({"command": "ls", "timeout": -1}), "\"timeout\""),
-        (json!({"command": "ls", "timeout": 3601}), "at most 3600"),
+        (
+            json!({"command": "ls", "timeout": 3601}),
+            "at most 3600 seconds, but it is 3601",
+        ),
         (
             json!({"command": "ls", "is_background": "yes"}),
             "\"is_background\"",
@@ -554,33 +526,6 @@ fn binary_output_is_named_and_kept() {
 }
 
 #[test]
-fn a_flood_is_bounded_in_memory_and_ends_by_the_limit() {
-    let ws = Workspace::new();
-    let started = Instant::now();
-    let running = with(
-        &ws,
-        &json!({"command": "yes 'all work and no play'", "timeout": 2}),
-    )
-    .start();
-    let status = format!("/proc/{}/status", running.id());
-    let mut peak = 0;
-    while started.elapsed() < Duration::from_millis(1800) {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-        let kib = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<u64>().ok());
-        peak = peak.max(kib.unwrap_or(0));
-        thread::sleep(Duration::from_millis(50));
-    }
-    let message = running.finish().error("timeout", 124);
-    assert!((1..64 * 1024).contains(&peak), "{peak} KiB");
-    assert!(
-        message.contains("[Truncated: ")
-            && message.contains("Error: The command was ended after 2 s"),
-        "{message}"
-    );
-}
-
-#[test]
 fn out_of_time_the_answer_holds_what_came_until_then() {
     let ws = Workspace::new();
     let command = "echo before; trap 'echo asked' TERM; sleep 60 & wait; sleep 60";
@@ -651,18 +596,6 @@ fn every_executable_names_the_limit_of_all_tools_that_ended_a_command() {
 }
 
 #[test]
-fn a_limit_beyond_the_longest_is_refused_with_its_unit() {
-    let answer = with(
-        &Workspace::new(),
-        &json!({"command": "true", "timeout": 120_000}),
-    )
-    .run();
-    let message = answer.error("invalid_tool_params", 2);
-    let why = "\"timeout\" must be at most 3600 seconds, but it is 120000.";
-    assert!(message.starts_with(why), "{message}");
-}
-
-#[test]
 fn the_default_limit_of_all_tools_does_not_cut_a_chosen_one() {
     // The limit of all tools is only the default here, so the argument alone counts.
     let ws = Workspace::new();
@@ -712,35 +645,6 @@ fn signals_end_the_call_with_everything() {
         let message = running.finish().error("cancelled", status);
         assert_eq!(printed(&message), "before");
         assert_eq!(marked_processes("GEMINI_TREE", &marker), []);
-    }
-}
-
-#[test]
-fn the_death_of_the_caller_ends_the_call() {
-    let ws = Workspace::new();
-    let marker = format!("{}-caller", std::process::id());
-    let line = format!(
-        "'{}' run_shell_command command='sleep 60' & wait",
-        executable("call_tool").display()
-    );
-    let mut host = Command::new("bash")
-        .args(["-c", &line])
-        .current_dir(ws.dir())
-        .env("GEMINI_TREE", &marker)
-        .stdin(Stdio::null())
-        .spawn()
-        .expect("bash");
-    let until = Instant::now() + Duration::from_secs(20);
-    let left = || marked_processes("GEMINI_TREE", &marker);
-    while !left().iter().any(|(_, line)| line.starts_with("sleep")) {
-        assert!(Instant::now() < until, "{:?}", left());
-        thread::sleep(Duration::from_millis(20));
-    }
-    host.kill().expect("a child of ours");
-    host.wait().expect("a child of ours");
-    while !left().is_empty() {
-        assert!(Instant::now() < until, "{:?}", left());
-        thread::sleep(Duration::from_millis(20));
     }
 }
 
