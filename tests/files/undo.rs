@@ -300,18 +300,6 @@ fn a_file_that_was_changed_since_is_refused_and_named_and_others_are_not() {
 }
 
 #[test]
-fn an_undo_of_what_a_user_has_put_back_by_hand_says_so() {
-    let ws = Workspace::new().file("a.txt", "one\n");
-    edit(&ws, "a.txt", "one", "two");
-    edit(&ws, "a.txt", "two", "three");
-    fs::write(ws.path("a.txt"), "one\n").expect("written");
-    let answer = undo(&ws, &["--since", "1h"]);
-    assert_eq!(answer.status(), 0, "{}", answer.shown());
-    answer.must_say(answer.text(), &["a.txt: 2 changes already undone"]);
-    assert_eq!(text(&ws, "a.txt"), "one\n");
-}
-
-#[test]
 fn a_mode_that_others_have_changed_since_is_not_given_back_and_not_called_undone() {
     for (mode, status) in [(0o755, 0), (0o644, 0), (0o700, 1)] {
         let ws = Workspace::new().file("a.txt", "one\n").mode("a.txt", 0o644);
@@ -387,27 +375,6 @@ fn an_empty_name_is_refused_and_undoes_nothing() {
         answer.must_say(&answer.errors(), &["must not be empty"]);
     }
     assert_eq!([text(&ws, "a.txt"), text(&ws, "b.txt")], ["two\n", "two\n"]);
-}
-
-#[test]
-fn names_command_no_terminal_and_break_no_line() {
-    let name = "a\u{1b}[31m\r\n\u{202e}b.txt";
-    let ws = Workspace::new().file(name, "one");
-    edit(&ws, name, "one", "two");
-    let listed = ws.call_tool(&["--history"]).run();
-    let undone = undo(&ws, &[]);
-    fs::write(ws.path(name), "changed").expect("written");
-    let refused = undo(&ws, &["--since", "1h"]);
-    for said in [
-        listed.text().to_owned(),
-        undone.text().to_owned(),
-        refused.errors(),
-    ] {
-        assert!(said.contains("b.txt"), "{said:?}");
-        let is_raw = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
-        assert!(!said.contains(is_raw), "{said:?}");
-    }
-    assert_eq!(listed.text().lines().count(), 1, "{}", listed.shown());
 }
 
 #[test]
