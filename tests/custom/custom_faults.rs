@@ -53,20 +53,8 @@ fn keys_of_the_wrong_kind_or_name() {
         ],
     );
     more(
-        "kind = 1",
-        &["x.toml:3:8: x: kind: Wanted string or table."],
-    );
-    more(
-        "read_only = \"yes\"",
-        &["read_only: ", "expected a boolean"],
-    );
-    more(
         "kind = \"read\"\nread_only = false",
         &["read_only: A tool of this \"kind\" only reads; correct one of the two"],
-    );
-    more(
-        "kind = \"edit\"\nread_only = true",
-        &["read_only: A tool of this \"kind\" changes things; correct one of the two"],
     );
     for timeout in ["0", "4000", "-1", "nan", "inf"] {
         let line = format!("timeout = {timeout}");
@@ -75,25 +63,16 @@ fn keys_of_the_wrong_kind_or_name() {
             &["x.toml:3:1: x: timeout: It must be a number of seconds"],
         );
     }
-    more("timeout = \"5\"", &["timeout: ", "string \"5\""]);
-    more("cwd = \"/etc\"", &["cwd: It must lie beneath"]);
     more("cwd = \"../x\"", &["cwd: It must lie beneath"]);
-    more("env = 1", &["env: ", "integer `1`, expected a map"]);
     more(
         "env.\"A-B\" = \"x\"",
         &["env.A-B: That is not a valid name of a variable"],
     );
-    more("env.A = []", &["env.A: A text or a number."]);
     more("env.A = \"\\u0000\"", &["env.A: It holds a NUL character"]);
     more(
         "sandbox = \"on\"",
         &["sandbox: \"on\" is not one of off, workspace-write, read-only"],
     );
-    more(
-        "output = \"xml\"",
-        &["output: Unknown variant `xml`, expected one of `text`, `json`, `tool_result`"],
-    );
-    more("stdin = \"all\"", &["stdin: \"all\" is not one of"]);
     more(
         "stdin = \"param:x\"",
         &["stdin: There is no parameter \"x\""],
@@ -102,8 +81,6 @@ fn keys_of_the_wrong_kind_or_name() {
         "success_statuses = [256]",
         &["success_statuses[0]: ", "integer `256`, expected u8"],
     );
-    more("success_statuses = []", &["success_statuses: It is empty"]);
-    more("streaming = 1", &["streaming: ", "expected a boolean"]);
     more("args = [\"a\"]", &["args:", "there is none"]);
 }
 
@@ -129,20 +106,12 @@ fn commands_that_can_not_be_right() {
     );
     key("command = []", &["command: It is empty"]);
     key(
-        "command = [1]",
-        &["command[0]: A word in quotes, or a list of such words."],
-    );
-    key(
         "command = [\"ls\", \"{x}\"]",
         &["command[1]: There is no parameter \"x\""],
     );
     key(
         "command = [\"ls\", \"{x\"]",
         &["command[1]: A brace is not closed"],
-    );
-    key(
-        "command = [\"ls\", \"x}\"]",
-        &["command[1]: A closing brace"],
     );
     key(
         "command = [\"ls\", [[]]]",
@@ -251,11 +220,6 @@ fn an_argument_becomes_neither_a_program_nor_a_program_s_text() {
 
 #[test]
 fn parameters_that_can_not_be_right() {
-    more("params = 1", &["params: ", "expected a map"]);
-    more(
-        "params.x = \"string\"",
-        &["params.x: ", "string \"string\", expected struct"],
-    );
     more(
         "params.x = { description = \"d\" }",
         &["params.x.type: It is missing"],
@@ -272,10 +236,6 @@ fn parameters_that_can_not_be_right() {
         ],
     );
     more(
-        "params.x = { type = \"string\", required = \"yes\" }",
-        &["params.x.required: ", "expected a boolean"],
-    );
-    more(
         "params.x = { type = \"integer\", default = \"1\" }",
         &["params.x.default: It does not fit"],
     );
@@ -283,7 +243,6 @@ fn parameters_that_can_not_be_right() {
         "params.x = { type = \"string\", pattern = \"(\" }",
         &["params.x.pattern: It is not a valid regular expression"],
     );
-    more("parameters = 1", &["parameters: ", "expected a map"]);
     more(
         "params.x.type = \"string\"\nparameters = {}",
         &["params: There are \"parameters\" as well"],
