@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::harness::agent::{agent, ended, said};
+use crate::harness::agent::{agent, call, ended, said};
 use crate::harness::stand_in::StandIn;
 use crate::harness::web_server::{WebServer, answer};
 use crate::harness::{Answer, Call, PNG_BASE64, Workspace, executable, skipped};
@@ -21,12 +21,6 @@ fn alone<'a>(ws: &'a Workspace, args: &[&str]) -> Call<'a> {
     ws.program(&executable("run_agent"), args)
         .env("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:1")
         .unwatched()
-}
-
-fn call(id: &str, tool: &str, args: Value) -> Value {
-    let mut call = json!({"id": id, "tool": tool});
-    call["args"] = args;
-    call
 }
 
 /// A job with tools that read, that write and that run, one of which fails.

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use crate::harness::agent::{agent, said};
+use crate::harness::agent::{agent, call, said};
 use crate::harness::stand_in::StandIn;
 use crate::harness::{Workspace, skipped};
 
@@ -34,12 +34,6 @@ const VIEWS: [&str; 4] = ["phone", "phone-dark", "desktop", "desktop-dark"];
 fn table() -> String {
     let cells: Vec<String> = (0..40).map(|i| format!("column {i:02}")).collect();
     format!("| {} |\n", cells.join(" | ")).repeat(5)
-}
-
-fn call(id: &str, tool: &str, args: Value) -> Value {
-    let mut call = json!({"id": id, "tool": tool});
-    call["args"] = args;
-    call
 }
 
 fn session() -> Value {

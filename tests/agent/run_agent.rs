@@ -8,15 +8,9 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::agent::{agent, ended, last_parts, response, said, turns};
+use crate::harness::agent::{agent, call, ended, last_parts, response, said, turns};
 use crate::harness::stand_in::StandIn;
 use crate::harness::{Workspace, executable, marked_processes};
-
-fn call(id: &str, tool: &str, args: Value) -> Value {
-    let mut call = json!({"id": id, "tool": tool});
-    call["args"] = args;
-    call
-}
 
 /// The session that the page of a report holds.
 fn reported(ws: &Workspace, name: &str) -> Value {

@@ -5,15 +5,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::harness::agent::{agent, ended, last_parts, response, said};
+use crate::harness::agent::{agent, call, ended, last_parts, response, said};
 use crate::harness::stand_in::StandIn;
 use crate::harness::{Answer, Workspace};
-
-fn call(id: &str, tool: &str, args: Value) -> Value {
-    let mut call = json!({"id": id, "tool": tool});
-    call["args"] = args;
-    call
-}
 
 /// Two edits and a command, none of which may run without approval.
 fn changes() -> Value {

@@ -6,18 +6,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::agent::{agent, said};
+use crate::harness::agent::{agent, call, said};
 use crate::harness::stand_in::StandIn;
 use crate::harness::terminal::{ASKED, CTRL_C};
 use crate::harness::{Workspace, lines, write};
 
 const ERASED: &str = "\r\x1b[2K";
-
-fn call(id: &str, tool: &str, args: Value) -> Value {
-    let mut call = json!({"id": id, "tool": tool});
-    call["args"] = args;
-    call
-}
 
 fn shell(id: &str, command: &str) -> Value {
     call(id, "run_shell_command", json!({"command": command}))

@@ -6,18 +6,12 @@ use std::thread;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::agent::{agent, last_parts, response, said, turns};
+use crate::harness::agent::{agent, call, last_parts, response, said, turns};
 use crate::harness::stand_in::StandIn;
 use crate::harness::terminal::{ASKED, CTRL_C, CTRL_D, Person, with_editor};
 use crate::harness::{
     Workspace, has_signal, lines, marked_processes, processes_below, wait_until, write,
 };
-
-fn call(id: &str, tool: &str, args: Value) -> Value {
-    let mut call = json!({"id": id, "tool": tool});
-    call["args"] = args;
-    call
-}
 
 fn write_file(id: &str, name: &str, content: &str) -> Value {
     call(
@@ -64,59 +58,6 @@ fn editing(ws: &Workspace, api: &StandIn, args: &[&str]) -> Person {
     // With a word of its own before the file, as people have it.
     let editor = format!("bash '{}'", ws.outside_path("editor"));
     agent(ws, api, args).env("EDITOR", &editor).at_a_terminal()
-}
-
-#[test]
-fn yes_is_for_one_call() {
-    let Some(api) = playing(json!([
-        [write_file("a", "a.txt", "one\n")],
-        [write_file("b", "b.txt", "two\n")],
-    ])) else {
-        return;
-    };
-    let ws = Workspace::new();
-    let mut person = at_work(&ws, &api);
-    let page = person.sees(ASKED);
-    for piece in ["write_file", "a.txt", "+one", "[y]es", "(all edits)"] {
-        assert!(page.contains(piece), "{piece}: {page}");
-    }
-    assert_eq!(content(&ws, "a.txt"), None);
-    person.types(b"y");
-    assert!(person.sees(ASKED).contains("+two"));
-    assert_eq!(content(&ws, "a.txt").as_deref(), Some("one\n"));
-    person.types(b"y");
-    is_done(&mut person);
-    assert_eq!(content(&ws, "b.txt").as_deref(), Some("two\n"));
-}
-
-#[test]
-fn always_is_for_all_edits_and_nothing_else() {
-    let Some(api) = playing(json!([
-        [write_file("a", "a.txt", "one\n")],
-        [
-            call(
-                "b",
-                "replace",
-                json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"})
-            ),
-            write_file("c", "c.txt", "x"),
-        ],
-        [shell("d", "touch d.txt")],
-    ])) else {
-        return;
-    };
-    let ws = Workspace::new();
-    let mut person = at_work(&ws, &api);
-    person.sees(ASKED);
-    person.types(b"a");
-    let page = person.sees(ASKED);
-    assert!(page.contains("touch d.txt"), "{page}");
-    assert_eq!(page.matches("[n]o").count(), 1, "{page}");
-    person.types(b"n");
-    is_done(&mut person);
-    assert_eq!(content(&ws, "a.txt").as_deref(), Some("two\n"));
-    assert_eq!(content(&ws, "c.txt").as_deref(), Some("x"));
-    assert_eq!(content(&ws, "d.txt"), None);
 }
 
 #[test]
@@ -281,21 +222,6 @@ fn quitting_makes_no_further_call_and_can_be_gone_on_from() {
             assert!(error(&api, id).contains("before it began"), "{id}");
         }
     }
-}
-
-#[test]
-fn a_key_that_means_nothing_is_no_answer() {
-    let Some(api) = playing(json!([[write_file("a", "a.txt", "one\n")]])) else {
-        return;
-    };
-    let ws = Workspace::new();
-    let mut person = at_work(&ws, &api);
-    person.sees(ASKED);
-    // Capitals, what is not offered, an enter, a Ctrl-Z, and letters beyond ASCII.
-    person.types("YAsvx\r\n \x1a\u{fd}".as_bytes());
-    person.types(b"n");
-    is_done(&mut person);
-    assert!(error(&api, "a").contains("declined this call"));
 }
 
 #[test]
@@ -583,24 +509,6 @@ fn the_terminal_is_asked_while_streams_are_pipes_or_files() {
 }
 
 #[test]
-fn without_a_terminal_nobody_is_asked() {
-    let script = json!({"turns": [[write_file("a", "a.txt", "one\n")]], "closing": "All done."});
-    let Some(api) = StandIn::playing(&script) else {
-        return;
-    };
-    let ws = Workspace::new();
-    said(&agent(&ws, &api, &["Play"]).without_a_terminal().run());
-    assert!(error(&api, "a").contains("no user can be asked"));
-    // A host that keeps all streams to itself would not know that the user is asked.
-    api.play(&script);
-    let call = agent(&ws, &api, &["Play"]).in_bash("\"$@\" </dev/null >out.txt 2>&1");
-    let shown = call.at_a_terminal().sees_it_end(0);
-    assert_eq!(shown, "");
-    assert!(error(&api, "a").contains("no user can be asked"));
-    assert_eq!(content(&ws, "a.txt"), None);
-}
-
-#[test]
 fn progress_is_shown_on_a_terminal_only() {
     let script = json!({"turns": [
         [shell("a", "echo 'a line'; touch begun; while [ ! -e go ]; do sleep 0.05; done")],
@@ -692,22 +600,6 @@ fn ctrl_c_while_the_model_speaks_ends_the_session() {
         assert!(shown.contains("cancelled"), "{shown}");
         stage.is_over(&[]);
     }
-}
-
-#[test]
-fn ctrl_c_while_somebody_is_asked_is_a_quit() {
-    let Some(api) = playing(json!([[shell("a", "touch a.txt")]])) else {
-        return;
-    };
-    let ws = Workspace::new();
-    let stage = Stage::new(&ws, &api);
-    let mut person = stage.begins(&[]);
-    person.sees(ASKED);
-    person.types(CTRL_C);
-    person.sees("quit");
-    person.sees_it_end(130);
-    stage.is_over(&[]);
-    assert!(error(&api, "a").contains("declined this call"));
 }
 
 #[test]

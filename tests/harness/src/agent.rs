@@ -1,6 +1,6 @@
 //! Runs of `run_agent` with the stand-in as the API, and what the model was told in them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::stand_in::StandIn;
 use crate::{Answer, Call, Workspace, executable};
@@ -11,6 +11,13 @@ pub fn agent<'a>(ws: &'a Workspace, api: &StandIn, args: &[&str]) -> Call<'a> {
     call.env("GEMINI_API_KEY", "k")
         .env("GOOGLE_GEMINI_BASE_URL", api.url())
         .unwatched()
+}
+
+/// A call of a turn of the stand-in's script.
+pub fn call(id: &str, tool: &str, args: Value) -> Value {
+    let mut call = json!({"id": id, "tool": tool});
+    call["args"] = args;
+    call
 }
 
 /// What ended well, and printed this.
