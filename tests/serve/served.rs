@@ -25,29 +25,6 @@ fn greeted(ws: &Workspace) -> Server {
 }
 
 #[test]
-fn every_version_of_the_protocol_that_has_a_greeting_is_spoken() {
-    let ws = Workspace::new();
-    for version in ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] {
-        let mut server = Server::start(&ws, &[]);
-        let greeting = server.greet(version, &json!({}));
-        let result = &greeting["result"];
-        assert_eq!(result["protocolVersion"], version, "{greeting}");
-        assert_eq!(result["serverInfo"]["name"], "gemini-tools");
-        assert_eq!(result["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
-        assert_eq!(result["capabilities"]["tools"]["listChanged"], true);
-        assert!(
-            result["instructions"]
-                .as_str()
-                .is_some_and(|i| i.contains("read_file"))
-        );
-    }
-    let mut server = Server::start(&ws, &[]);
-    let greeting = server.greet("1999-01-01", &json!({}));
-    let offered = greeting["result"]["protocolVersion"].as_str();
-    assert!(offered.is_some_and(|v| v.starts_with("202")), "{greeting}");
-}
-
-#[test]
 fn the_tools_are_those_of_get_tools_with_hints() {
     let ws = Workspace::new();
     let declared = ws.get_tools(&[]).run().json();
@@ -188,91 +165,6 @@ fn every_tool_can_be_called() {
 }
 
 #[test]
-fn what_is_no_request_is_answered_and_costs_nothing() {
-    let ws = Workspace::new().file("a.txt", "one\n");
-    let mut server = greeted(&ws);
-    for (line, code) in [
-        ("garbage", -32700),
-        ("{\"jsonrpc\":", -32700),
-        ("[]", -32600),
-        ("{\"jsonrpc\":\"2.0\"}", -32600),
-        ("{\"id\":1,\"method\":\"ping\"}", -32600),
-        ("{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}", -32600),
-        ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":7}", -32600),
-        ("\u{0}\u{1}", -32700),
-    ] {
-        server.say(line);
-        let answer = server.message();
-        assert_eq!(answer["error"]["code"], code, "{line}: {answer}");
-    }
-    server.say("");
-    for (method, params, code) in [
-        ("no/such", json!({}), -32601),
-        ("prompts/get", json!({"name": "x"}), -32602),
-        ("tools/call", json!({}), -32602),
-        ("tools/call", json!({"name": 1}), -32602),
-        ("completion/complete", json!({"ref": 1}), -32602),
-        ("prompts/get", json!({}), -32602),
-        ("resources/read", json!({"uri": []}), -32602),
-        ("skills/get", json!({}), -32602),
-        ("tasks/get", json!({"taskId": {}}), -32602),
-    ] {
-        let answer = server.ask(method, &params);
-        assert_eq!(answer["error"]["code"], code, "{method}: {answer}");
-        assert!(
-            answer["error"]["message"]
-                .as_str()
-                .is_some_and(|m| !m.is_empty())
-        );
-    }
-    let huge = format!(
-        r#"{{"jsonrpc":"2.0","id":9,"method":"ping","x":"{}"}}"#,
-        "x".repeat(65 << 20)
-    );
-    server.say(&huge);
-    let answer = server.message();
-    assert_eq!(answer["error"]["code"], -32600, "{answer}");
-    let message = answer["error"]["message"].as_str().expect("a message");
-    assert!(message.contains("longer than"), "{message}");
-    assert_eq!(
-        text(&server.call("read_file", &json!({"absolute_path": "a.txt"}))),
-        "one\n"
-    );
-}
-
-#[test]
-fn requests_before_the_greeting_are_refused_and_the_greeting_still_counts() {
-    let ws = Workspace::new();
-    let mut server = Server::start(&ws, &[]);
-    server.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
-    let early = server.ask("tools/list", &json!({}));
-    assert!(early["error"].is_object(), "{early}");
-    assert!(server.ask("ping", &json!({}))["result"].is_object());
-    let greeting = server.greet("2025-06-18", &json!({}));
-    assert_eq!(greeting["result"]["protocolVersion"], "2025-06-18");
-}
-
-#[test]
-fn a_cancelled_call_ends_with_all_that_it_started_and_is_not_answered() {
-    let ws = Workspace::new();
-    let mut server = greeted(&ws);
-    let call =
-        json!({"name": "run_shell_command", "arguments": {"command": "sleep 30.25 & sleep 30.25"}});
-    let id = server.request("tools/call", &call);
-    server.wait_for_process("sleep 30.25");
-    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
-        "params": {"requestId": id, "reason": "no need"}});
-    server.say(&cancelled.to_string());
-    server.wait_until_gone("sleep 30.25");
-    assert!(server.ask("ping", &json!({}))["result"].is_object());
-    assert!(
-        server.aside.iter().all(|m| m["id"] != id),
-        "{:?}",
-        server.aside
-    );
-}
-
-#[test]
 fn calls_run_side_by_side() {
     let ws = Workspace::new();
     let mut server = greeted(&ws);
@@ -334,30 +226,6 @@ fn a_client_that_fails_to_say_its_new_roots_keeps_the_old_ones() {
         let outside = server.call("read_file", &json!({ "absolute_path": here }));
         assert_eq!(outside["isError"], true, "{outside}");
     }
-}
-
-#[test]
-fn a_client_that_begins_with_something_else_is_told_what_comes_first() {
-    let ws = Workspace::new();
-    // No version: that is not a greeting.
-    let no_greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": {"capabilities": {}}});
-    let greeted = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    let program = ws.program(&executable("serve_tools"), &[]);
-    let answer = program.input(format!("{no_greeting}\n{greeted}\n")).run();
-    assert_eq!(answer.status(), 0, "{}", answer.shown());
-    let refusal = answer.json();
-    assert_eq!(refusal["id"], 1, "{refusal}");
-    let message = refusal["error"]["message"].as_str().expect("a refusal");
-    answer.must_say(message, &["must be initialize, with protocolVersion"]);
-}
-
-#[test]
-fn a_page_that_was_never_given_out_is_refused() {
-    let ws = Workspace::new();
-    let mut server = greeted(&ws);
-    let answer = server.ask("tools/list", &json!({"cursor": "bogus"}));
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
 }
 
 #[test]
