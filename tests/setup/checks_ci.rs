@@ -1,7 +1,6 @@
 //! Scripts as CI runs them, `bash -euo pipefail`, and the files of `examples/checks`.
 
-use super::sarif::{check_junit, check_sarif};
-use crate::harness::{Answer, Workspace, checkout, executable, lines};
+use crate::harness::{Answer, Workspace, checkout, executable};
 use std::env;
 use std::path::Path;
 
@@ -76,23 +75,6 @@ fn a_lint_gate_passes_fails_and_stays_silent_in_a_closed_pipe() {
 }
 
 #[test]
-fn a_baseline_takes_one_word() {
-    let ws = project();
-    ends(
-        &ws,
-        "rm packages/web/i.js; call_tool --check checks.toml",
-        0,
-        &["1 finding in the baseline"],
-    );
-    ends(
-        &ws,
-        "rm known.txt; call_tool --check checks.toml --update-baseline",
-        0,
-        &["known.txt has 1 finding"],
-    );
-}
-
-#[test]
 fn answers_of_a_search_go_through_jq() {
     let ws = project();
     let search = "call_tool search_file_content TODO include='*.rs' --output result";
@@ -102,67 +84,6 @@ fn answers_of_a_search_go_through_jq() {
         0,
         &["true"],
     );
-}
-
-#[test]
-fn one_run_gives_one_document_for_all_rules() {
-    let ws = project();
-    for format in ["sarif", "junit"] {
-        let answer = script(
-            &ws,
-            &format!("call_tool --check checks.toml --format {format} > r || echo $? >&2; cat r"),
-        );
-        match format {
-            "sarif" => check_sarif(&serde_json::from_str(answer.text()).expect("JSON")),
-            _ => check_junit(answer.text()),
-        }
-        assert_eq!(answer.errors().trim(), "1");
-    }
-    ends(
-        &ws,
-        "call_tool --check checks.toml --format github",
-        1,
-        &["::error file=packages/web/i.js,line=1,col=4,title=no-todo::"],
-    );
-}
-
-#[test]
-fn only_changed_files_whatever_they_are_called() {
-    let ws = project();
-    let change = "echo '// TODO new' >> 'src/b, {c}.rs'";
-    let wanted = &["src/b, {c}.rs:2:4", "1 error in 1 file"];
-    ends(
-        &ws,
-        &format!(
-            "{change}; git diff -z --name-only main | call_tool search_file_content TODO --files-from -"
-        ),
-        1,
-        wanted,
-    );
-    ends(
-        &ws,
-        "call_tool --check checks.toml --changed-lines main",
-        1,
-        wanted,
-    );
-}
-
-#[test]
-fn a_command_ends_with_its_own_status() {
-    let ws = project();
-    ends(
-        &ws,
-        "call_tool run_shell_command 'echo out; exit 7' --propagate-status -o lines",
-        7,
-        &["out\n"],
-    );
-}
-
-#[test]
-fn forty_edits_at_once_are_all_made() {
-    let ws = project().file("n.txt", lines(40, |n| format!("line {};\n", n + 1)));
-    let edits = "seq 40 | xargs -P 8 -I{} call_tool replace file_path=n.txt old_string='line {};' new_string='done {};' > /dev/null; grep -c done n.txt";
-    ends(&ws, edits, 0, &["stdout: 40"]);
 }
 
 #[test]
@@ -176,40 +97,6 @@ fn a_check_needs_no_home_and_writes_nothing() {
             &["web/i.js:1:4"],
         );
     }
-}
-
-#[test]
-fn a_matrix_names_the_files_of_the_repository() {
-    let ws = project();
-    for cd in [
-        "cd packages/web; set -- ../../checks.toml",
-        "set -- checks.toml --root packages/web",
-    ] {
-        let run = format!(
-            "sed -i /baseline/d checks.toml; {cd}; call_tool --check \"$@\" --format github"
-        );
-        ends(&ws, &run, 1, &["file=packages/web/i.js,line=1"]);
-    }
-}
-
-#[test]
-fn rules_and_tools_are_linted_and_calls_refused_by_policy() {
-    let ws = project().file(
-        "deny.toml",
-        "[[rule]]\ntoolName='search_file_content'\ndecision='deny'\npriority=900\n",
-    );
-    ends(
-        &ws,
-        "get_tools lint checks.toml --format junit | grep -c testsuite",
-        0,
-        &["stdout: 4"],
-    );
-    ends(
-        &ws,
-        "call_tool --check checks.toml --policy deny.toml",
-        3,
-        &["search_file_content"],
-    );
 }
 
 #[test]

@@ -56,8 +56,8 @@ fn doctor(ws: &Workspace, args: &[&str]) -> Answer {
 }
 
 /// The findings of this name, and what they say.
-fn told(ws: &Workspace, args: &[&str], id: &str) -> Vec<Value> {
-    let answer = doctor(ws, &[&["--json"], args].concat());
+fn told(ws: &Workspace, id: &str) -> Vec<Value> {
+    let answer = doctor(ws, &["--json"]);
     let report = answer.json();
     let findings = report["findings"].as_array().expect("a list").clone();
     findings.into_iter().filter(|f| f["code"] == id).collect()
@@ -65,8 +65,8 @@ fn told(ws: &Workspace, args: &[&str], id: &str) -> Vec<Value> {
 
 /// Asserts that this is not among what is found.
 #[track_caller]
-fn finds_no(ws: &Workspace, args: &[&str], id: &str) {
-    assert_eq!(told(ws, args, id), Vec::<Value>::new());
+fn finds_no(ws: &Workspace, id: &str) {
+    assert_eq!(told(ws, id), Vec::<Value>::new());
 }
 
 fn found(answer: &Answer) -> Vec<String> {
@@ -84,8 +84,8 @@ fn found(answer: &Answer) -> Vec<String> {
 }
 
 #[track_caller]
-fn finds(ws: &Workspace, args: &[&str], id: &str) {
-    let answer = doctor(ws, &[&["--json"], args].concat());
+fn finds(ws: &Workspace, id: &str) {
+    let answer = doctor(ws, &["--json"]);
     let found = found(&answer);
     assert!(found.iter().any(|f| f == id), "{id}: {}", answer.shown());
     let report = answer.json();
@@ -95,12 +95,12 @@ fn finds(ws: &Workspace, args: &[&str], id: &str) {
 }
 
 /// Asserts that each of these is found, three at a time: some wait for a program that hangs.
-fn finds_each(cases: &[(Workspace, &[&str], &str)]) {
+fn finds_each(cases: &[(Workspace, &str)]) {
     std::thread::scope(|scope| {
         for cases in cases.chunks(cases.len().div_ceil(3)) {
             scope.spawn(move || {
-                for (ws, args, id) in cases {
-                    finds(ws, args, id);
+                for (ws, id) in cases {
+                    finds(ws, id);
                 }
             });
         }
@@ -174,7 +174,7 @@ fn faults_of_settings_are_found() {
         ),
     ] {
         let ws = with_program(own).file(SETTINGS, text);
-        finds(&ws, &[], id);
+        finds(&ws, id);
     }
     let ws = with_program("#!/bin/sh\ntouch ran\n");
     let answer = ws.get_tools(&["doctor", "--json"]).run();
@@ -201,12 +201,12 @@ fn commands_that_cannot_be_started_are_found() {
         ("'./my tools'", "python3 my.py", "program-missing"),
     ] {
         let ws = with_program(SOUND).file(SETTINGS, settings(discovery, call));
-        finds(&ws, &[], id);
+        finds(&ws, id);
     }
     let ws = with_program(SOUND);
     set_mode(&ws.dir().join("my tools"), 0o644);
-    finds(&ws, &[], "program-not-executable");
-    finds(&with_program("#!/bin/no_such_shell\n"), &[], "not-started");
+    finds(&ws, "program-not-executable");
+    finds(&with_program("#!/bin/no_such_shell\n"), "not-started");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn what_is_no_word_for_the_host_is_named_and_what_is_quoted_is_none() {
         ("'./my tools' a#b", "'#'"),
     ] {
         let ws = with_program(QUICK).file(SETTINGS, settings(discovery, "./my tools"));
-        let told = told(&ws, &[], "shell-syntax");
+        let told = told(&ws, "shell-syntax");
         assert!(
             told[0]["message"]
                 .as_str()
@@ -253,7 +253,7 @@ fn settings_that_the_host_refuses_are_no_good_ones_and_the_line_is_told() {
         ("", "line 1"),
     ] {
         let ws = with_program(QUICK).home(SETTINGS, text);
-        let told = told(&ws, &[], "settings-unreadable");
+        let told = told(&ws, "settings-unreadable");
         assert_eq!(told.len(), 1, "{text}: {told:?}");
         assert!(
             told[0]["message"]
@@ -348,19 +348,16 @@ fn what_the_host_takes_is_no_fault_of_discovery() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string", "description": "d", "format": "email"}}});
     let odd =
         program(json!([{"name": "greet", "description": "d", "parametersJsonSchema": schema}]));
-    let format = told(&odd, &[], "keyword");
+    let format = told(&odd, "keyword");
     assert_eq!(format[0]["severity"], "warning", "{format:?}");
     assert!(!format[0].to_string().contains("taken out"), "{format:?}");
     let beside = program(json!([{"name": "greet", "description": "d",
         "parametersJsonSchema": {"type": "object", "properties": {}}, "parameters": {"type": "object"}}]));
-    assert_eq!(
-        told(&beside, &[], "parameters-unused")[0]["severity"],
-        "warning"
-    );
+    assert_eq!(told(&beside, "parameters-unused")[0]["severity"], "warning");
     let twice = program(
         json!([{"name": "greet", "description": "one"}, {"name": "greet", "description": "two"}]),
     );
-    let twice = told(&twice, &[], "duplicate-name");
+    let twice = told(&twice, "duplicate-name");
     assert!(
         twice[0]["why"]
             .as_str()
@@ -393,7 +390,7 @@ fn faults_of_discovery_are_found() {
         ("    sys.stdin.read()\n", "hangs"),
         ("    subprocess.Popen(['sleep', '77'])\n", "hangs"),
     ]
-    .map(|(lines, id)| (discovering(lines), &[][..], id));
+    .map(|(lines, id)| (discovering(lines), id));
     finds_each(&cases);
 }
 
@@ -432,7 +429,7 @@ fn faults_of_declarations_are_found() {
                 json!(declaration.to_string())
             ),
         );
-        finds(&with_program(&program), &[], id);
+        finds(&with_program(&program), id);
     }
 }
 
@@ -442,26 +439,23 @@ fn faults_of_calls_are_found() {
         (
             "args = json.load(sys.stdin)\n",
             "args = {}\n",
-            &[][..],
             "call-leaves-input",
         ),
         (
             "args = json",
             "import time; time.sleep(77)\nargs = json",
-            &[],
             "hangs",
         ),
         (
             "args = json",
             "import subprocess; subprocess.Popen(['sleep', '77'])\nargs = json",
-            &[],
             "hangs",
         ),
     ]
-    .map(|(from, to, args, id)| {
+    .map(|(from, to, id)| {
         let program = SOUND.replace(from, to);
         assert_ne!(program, SOUND);
-        (with_program(&program), args, id)
+        (with_program(&program), id)
     });
     finds_each(&cases);
 }
@@ -474,7 +468,6 @@ fn faults_around_it_are_found() {
     let policy = ".gemini/policies/mine.toml";
     finds(
         &with_program(SOUND).home(policy, rule("discovered_tool_greets")),
-        &[],
         "rule-unknown-tool",
     );
     for (key, name, code) in [
@@ -490,16 +483,15 @@ fn faults_around_it_are_found() {
     ] {
         let settings = format!("{{\"tools\": {{\"{key}\": [\"{name}\"]}}}}");
         let listed = with_program(SOUND).home(".gemini/settings.json", settings);
-        finds(&listed, &[], code);
+        finds(&listed, code);
     }
     let broken = with_program(SOUND).home(policy, "[[rule]\n");
-    finds(&broken, &[], "policy-unreadable");
+    finds(&broken, "policy-unreadable");
     let file = broken.root().join("home").join(policy);
-    let told_of = &told(&broken, &[], "policy-unreadable")[0]["file"];
+    let told_of = &told(&broken, "policy-unreadable")[0]["file"];
     assert_eq!(*told_of, file.display().to_string());
     finds(
         &with_program(SOUND).file(policy, rule("greet")),
-        &[],
         "project-policies",
     );
     // What restricts, and does not count yet, is told with the way to have it count.
@@ -520,7 +512,7 @@ fn faults_around_it_are_found() {
 fn a_tool_that_settings_take_away_is_not_tried() {
     for (key, names) in [("core", "ReadFileTool"), ("exclude", "list_directory")] {
         let ws = with_ours().home(SETTINGS, json!({"tools": {key: [names]}}).to_string());
-        finds_no(&ws, &[], "call-fails");
+        finds_no(&ws, "call-fails");
         let none = "no harmless tool available";
         assert!(fact(&ws, "tried").contains(none), "{key}");
     }
@@ -531,14 +523,14 @@ fn a_file_of_rules_that_can_be_read_is_not_called_unreadable() {
     let policy = ".gemini/policies/more.toml";
     let useless = "[[rule]]\ntoolName = \"ReadFileTool\"\ndecision = \"allow\"\npriority = 1\n";
     let ws = with_ours().home(policy, useless);
-    let rules = told(&ws, &[], "policy-rule");
+    let rules = told(&ws, "policy-rule");
     assert_eq!(rules[0]["severity"], "warning", "{rules:?}");
     let file = ws.root().join("home").join(policy).display().to_string();
     assert_eq!(rules[0]["file"], file);
-    finds_no(&ws, &[], "policy-unreadable");
+    finds_no(&ws, "policy-unreadable");
     // Of a broken one only the cause is told, and not each call that it stops.
     let ws = ws.home(policy, "[[rule]\n");
-    finds_no(&ws, &[], "call-fails");
+    finds_no(&ws, "call-fails");
     assert_eq!(found(&doctor(&ws, &["--json"])), ["policy-unreadable"]);
 }
 
@@ -552,7 +544,7 @@ fn settings_that_name_no_commands_are_one_finding_with_its_cause() {
     let value = broken.file(SETTINGS, r#"{"tools": {"core": 5}}"#);
     let ids = found(&doctor(&value, &["--json"]));
     assert_eq!(ids, ["settings-value", "no-commands"]);
-    let read = told(&value, &[], "no-commands");
+    let read = told(&value, "no-commands");
     let file = value.dir().join(SETTINGS).display().to_string();
     let what = read[0]["message"].as_str().expect("words");
     assert!(what.ends_with(&format!("Read: {file}.")), "{what}");
@@ -561,7 +553,7 @@ fn settings_that_name_no_commands_are_one_finding_with_its_cause() {
 #[test]
 fn a_path_is_told_without_its_dots() {
     let ws = with_program(QUICK).file(SETTINGS, settings("./nowhere", "./my tools"));
-    let what = told(&ws, &[], "program-missing")[0]["message"].to_string();
+    let what = told(&ws, "program-missing")[0]["message"].to_string();
     assert!(what.contains("ws/nowhere"), "{what}");
 }
 
@@ -616,7 +608,7 @@ fn nothing_that_was_started_is_left() {
     let ws = discovering(&format!(
         "    subprocess.Popen(['sleep', '{time}'], start_new_session=True)\n"
     ));
-    finds(&ws, &[], "hangs");
+    finds(&ws, "hangs");
     let left = std::process::Command::new("pgrep")
         .args(["-f", &format!("^sleep {time}")])
         .output()
@@ -698,12 +690,12 @@ fn a_wrapper_is_judged_by_a_call_that_succeeds() {
         ("cat >/dev/null; echo no >&2; exit 3\n", "call-fails"),
     ] {
         let lines = format!("{unknown}{lines}");
-        let told = told(&with_wrapper(&lines), &[], id);
+        let told = told(&with_wrapper(&lines), id);
         assert_eq!(told.len(), 1, "{lines}: {told:?}");
         assert_eq!(told[0]["subject"], "list_directory");
     }
     let killed = format!("{unknown}cat >/dev/null; kill -SEGV $$\n");
-    let told = told(&with_wrapper(&killed), &[], "call-fails");
+    let told = told(&with_wrapper(&killed), "call-fails");
     assert_eq!(told[0]["message"], "It fails (SIGSEGV)");
 }
 

@@ -204,49 +204,6 @@ fn undo_leaves_every_byte_as_it_was() {
 }
 
 #[test]
-fn undo_takes_the_entry_out_of_a_file_that_the_host_has_changed_since() {
-    let ws = Workspace::new().home(".codex/config.toml", "model = \"m\" # mine\n");
-    done(&ws, "codex", &[]);
-    let file = ws.root().join("home/.codex/config.toml");
-    let now = fs::read_to_string(&file).expect("a file")
-        + "\n[projects.\"/a\"]\ntrust_level = \"trusted\"\n";
-    fs::write(&file, now).expect("written");
-    // A second run changes nothing that the way back needs.
-    fs::write(
-        &file,
-        fs::read_to_string(&file)
-            .expect("a file")
-            .replace("serve_tools", "gone/serve_tools"),
-    )
-    .expect("written");
-    done(&ws, "codex", &[]);
-    assert_eq!(
-        settings(&ws, "home/.codex/config.toml")["mcp_servers"]["gemini-tools"]["command"],
-        server()
-    );
-    done(&ws, "codex", &["--undo"]);
-    let after = fs::read_to_string(&file).expect("a file");
-    assert_eq!(
-        after,
-        "model = \"m\" # mine\n\n[projects.\"/a\"]\ntrust_level = \"trusted\"\n"
-    );
-    let copy = ws.root().join("home/.codex/config.toml.before-init");
-    assert!(!copy.exists(), "the copy is gone");
-
-    let ws = Workspace::new();
-    done(&ws, "claude", &["--user"]);
-    let file = ws.root().join("home/.claude.json");
-    let mut value = settings(&ws, "home/.claude.json");
-    value["numStartups"] = 1.into();
-    fs::write(&file, value.to_string()).expect("written");
-    done(&ws, "claude", &["--user", "--undo"]);
-    assert_eq!(
-        settings(&ws, "home/.claude.json"),
-        json!({"numStartups": 1})
-    );
-}
-
-#[test]
 fn an_entry_that_works_stays_and_gets_only_what_is_missing() {
     let entry =
         json!({"mcpServers": {"files": {"command": server(), "args": ["--mcp"], "trust": true}}});
@@ -551,20 +508,6 @@ fn options_of_gemini_cli_are_refused_for_other_hosts() {
     );
     let answer = init(&ws, "codex", &["--user", "--project"]);
     assert_eq!(answer.status(), 2, "{}", answer.shown());
-}
-
-#[test]
-fn each_host_is_undone_by_itself() {
-    let ws = Workspace::new();
-    done(&ws, "claude", &[]);
-    done(&ws, "cursor", &[]);
-    assert_eq!(
-        done(&ws, "vscode", &["--undo"]),
-        "There is nothing to undo here.\n"
-    );
-    done(&ws, "claude", &["--undo"]);
-    assert!(!ws.dir().join(".mcp.json").exists());
-    assert!(ws.dir().join(".cursor/mcp.json").exists());
 }
 
 #[test]

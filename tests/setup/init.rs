@@ -966,31 +966,6 @@ fn a_link_to_settings_that_are_not_there_is_refused() {
 }
 
 #[test]
-fn undo_takes_no_choice_of_tools() {
-    let ws = Workspace::new();
-    let answer = ws.get_tools(&["init", "--undo", "--allow", "all"]).run();
-    assert_eq!(answer.status(), 2);
-    let stderr = answer.errors();
-    answer.must_say(&stderr, &["--allow", "cannot be used with"]);
-}
-
-#[test]
-fn a_removed_current_directory_is_named() {
-    let ws = Workspace::new().directory("gone");
-    let call = ws.get_tools(&["init", "--yes"]);
-    let answer = call
-        .in_bash("cd gone && rmdir ../gone && exec \"$@\"")
-        .unwatched()
-        .run();
-    assert_eq!(answer.status(), 1);
-    let stderr = answer.errors();
-    answer.must_say(
-        &stderr,
-        &["the current directory can't be found", "removed"],
-    );
-}
-
-#[test]
 fn one_command_of_a_pair_alone_is_said_to_go() {
     let own = discovery();
     for (tools, gone) in [
