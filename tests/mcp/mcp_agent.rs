@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::Workspace;
 use crate::harness::agent::{agent, ended, response, said, turns};
-use crate::harness::mcp::{SERVER, Servers};
+use crate::harness::mcp::Servers;
 use crate::harness::stand_in::StandIn;
 use crate::harness::terminal::ASKED;
 
@@ -164,28 +164,6 @@ fn what_the_settings_leave_out_is_not_declared_and_not_called() {
     );
     assert!(response(&api, "e")["error"].is_string());
     assert_eq!(s.was_started("two"), 0);
-}
-
-#[test]
-fn a_projects_servers_are_started_only_where_it_is_trusted() {
-    let Some(api) = StandIn::playing(&echoing("one__echo")) else {
-        return;
-    };
-    let ws = Workspace::new().outside("server.py", SERVER);
-    let (script, notes) = (ws.outside_path("server.py"), ws.outside_path("one.notes"));
-    let entry = json!({"command": "python3", "args": [script, "plain", notes], "trust": true});
-    let ws = ws.file(
-        ".gemini/settings.json",
-        json!({"mcpServers": {"one": entry}}).to_string(),
-    );
-    let s = Servers { ws };
-    said(&s.marked(agent(&s.ws, &api, &["Play"])).run());
-    assert!(declared(&api).is_empty());
-    assert_eq!(s.was_started("one"), 0);
-    api.play(&echoing("one__echo"));
-    said(&s.marked(agent(&s.ws, &api, &["Play", "--trust"])).run());
-    assert_eq!(response(&api, "e"), json!({"output": "hällo"}));
-    s.all_gone();
 }
 
 #[test]

@@ -7,16 +7,11 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::harness::mcp::{Helper, Servers};
-use crate::harness::{Workspace, skipped};
-
-/// How long a server of npm may take to listen.
-const WAIT_LIMIT: Duration = Duration::from_secs(20);
+use crate::harness::{Workspace, skipped, wait_until};
 
 /// The program of a server, if it is installed.
 fn program(server: &str) -> Option<PathBuf> {
@@ -55,11 +50,9 @@ fn listening(program: &Path, way: &str) -> (Helper, u16) {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let helper = Helper(command.spawn().expect("node is installed"));
-    let until = Instant::now() + WAIT_LIMIT;
-    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(Instant::now() < until, "it does not listen");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("that it listens", || {
+        std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+    });
     (helper, port)
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::harness::client::Server;
 use crate::harness::mcp::{Helper, MARK, Servers, WAIT_LIMIT};
 use crate::harness::{
-    Workspace, executable, marked_processes, place_executable, set_age, set_mode,
+    Workspace, executable, marked_processes, place_executable, set_age, set_mode, wait_until,
 };
 
 fn none() -> Value {
@@ -518,11 +518,9 @@ fn a_signal_cancels_a_call_and_a_kill_leaves_nothing() {
     for kills in [false, true] {
         let s = Servers::new(&[("one", "grandchildren", none())]);
         let running = s.tool("one__hang", &none()).start();
-        let until = Instant::now() + WAIT_LIMIT;
-        while !s.notes("one").contains(&"call hang".to_owned()) {
-            assert!(Instant::now() < until, "not called");
-            thread::sleep(Duration::from_millis(10));
-        }
+        wait_until("the call", || {
+            s.notes("one").contains(&"call hang".to_owned())
+        });
         assert!(
             marked_processes(MARK, &s.mark()).len() >= 4,
             "with what it has started"
@@ -718,30 +716,6 @@ fn only_a_trusted_server_is_believed_and_needs_no_approval() {
     assert_eq!(confirmation["toolName"], "echo");
     assert_eq!(confirmation["toolDisplayName"], "other__echo");
     assert!(s.notes("other").iter().all(|line| line != "call echo"));
-    s.all_gone();
-}
-
-#[test]
-fn servers_of_a_project_that_nobody_trusts_are_not_started() {
-    let s = Servers::new(&[]);
-    fs::write(
-        s.ws.root().join("out/server.py"),
-        crate::harness::mcp::SERVER,
-    )
-    .expect("written");
-    let entry = json!({"command": "python3", "args": [s.ws.outside_path("server.py"), "plain", s.ws.outside_path("evil.notes")]});
-    let settings = json!({"mcpServers": {"evil": entry}}).to_string();
-    fs::create_dir_all(s.ws.dir().join(".gemini")).expect("made");
-    fs::write(s.ws.dir().join(".gemini/settings.json"), settings).expect("written");
-    assert!(s.names().is_empty());
-    let _ = s
-        .call("evil__echo", &none())
-        .error("tool_not_registered", 2);
-    assert_eq!(s.was_started("evil"), 0);
-    let trusted = s
-        .tool("evil__echo", &json!({"text": "x"}))
-        .env("GEMINI_CLI_TRUST_WORKSPACE", "true");
-    assert_eq!(trusted.run().output(), "x");
     s.all_gone();
 }
 

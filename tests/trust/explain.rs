@@ -38,24 +38,6 @@ fn reading_needs_no_confirmation() {
 }
 
 #[test]
-fn reading_names_its_path() {
-    let ws = Workspace::new().file("a.txt", "text\n");
-    let plan = explain(
-        &ws,
-        "read_file",
-        &json!({"absolute_path": "a.txt", "offset": 4}),
-    )
-    .json();
-    assert_eq!(plan["locations"][0]["path"], ws.path("a.txt").as_str());
-    assert!(
-        plan["description"]
-            .as_str()
-            .is_some_and(|d| d.contains("a.txt")),
-        "{plan}"
-    );
-}
-
-#[test]
 fn edit_shows_its_diff() {
     let ws = Workspace::new().file("a.txt", "one\ntwo\n");
     let arguments = json!({"file_path": ws.path("a.txt"), "old_string": "two", "new_string": "2"});

@@ -136,62 +136,6 @@ fn a_denied_command_is_refused_wherever_it_stands_in_the_line() {
     }
 }
 
-#[test]
-fn a_denied_command_is_refused_among_the_words_of_any_other_program() {
-    let rules = r#"
-[[rule]]
-toolName = "run_shell_command"
-commandPrefix = ["git push", "rm"]
-decision = "deny"
-priority = 100
-"#;
-    let ws = users(rules);
-    for line in [
-        "docker run img git push",
-        "make -f x CMD=\"git push\"",
-        "kubectl exec p -- rm -rf /",
-        "npx -c 'git push'",
-    ] {
-        let call = ws.call("run_shell_command", &json!({ "command": line }));
-        let message = call.error("policy_violation", 3);
-        assert!(message.contains("commandPrefix"), "{line}: {message}");
-    }
-}
-
-#[test]
-fn a_denied_command_is_refused_behind_clustered_options_and_its_file_stays() {
-    let ws = users(DENY_RM).file("x", "kept");
-    let run = |command: &str| ws.call("run_shell_command", &json!({ "command": command }));
-    for line in [
-        "env -iu A rm x",
-        "timeout -vk 5 10 rm x",
-        "timeout -k 5 10 nice -n 5 env -iu A rm x",
-        "echo x | xargs -tn 1 rm",
-        "nohup env -iu A rm x",
-        "nice -5 rm x",
-        "bash -oe pipefail -c 'rm x'",
-        "bash /dev/stdin <<< 'rm x'",
-        "script -qc 'rm x' /dev/null",
-    ] {
-        run(line).error("policy_violation", 3);
-        assert!(ws.dir().join("x").exists(), "{line}");
-    }
-    for line in [
-        "env FOO=1 nice -n 10 cat x",
-        "echo x | xargs -n1 -P4 grep -l kept",
-        "timeout -k 5 10 cat x",
-    ] {
-        run(line).output();
-    }
-    let free = Workspace::new().file("x", "gone");
-    free.tool("run_shell_command")
-        .arguments(&json!({"command": "env -iu A rm x"}))
-        .unwatched()
-        .run()
-        .output();
-    assert!(!free.dir().join("x").exists());
-}
-
 /// Lines in which bash starts `touch`, and in which a parser may see only `echo`.
 const HIDES_TOUCH: [&str; 19] = [
     "! if true; then touch F; fi",
@@ -564,39 +508,14 @@ fn a_fault_of_a_rule_names_its_line_its_key_and_what_is_allowed() {
             "\"toolname\" is not a key of a rule (did you mean toolName?)",
         ),
         (
-            "x = 1",
-            "6:1",
-            "\"x\" is not a key of a rule; there are: toolName, mcpName, argsPattern,",
-        ),
-        (
-            "mcpName = 1",
-            "6:1",
-            "mcpName is 1; it must be a string that is not empty",
-        ),
-        (
-            "argsPattern = \"\"",
-            "6:1",
-            "argsPattern is \"\"; it must be a string that is not empty",
-        ),
-        (
             "  modes = [\"yolo\",\n  \"all\"]",
             "6:3",
             "modes is [\"yolo\", \"all\"]; it must be a list of \"default\", \"autoEdit\", \"yolo\" and \"plan\"",
         ),
         (
-            "modes = \"yolo\"",
-            "6:1",
-            "modes is \"yolo\"; it must be a list of",
-        ),
-        (
             "interactive = \"no\"",
             "6:1",
             "interactive is \"no\"; it must be true or false",
-        ),
-        (
-            "toolAnnotations = true",
-            "6:1",
-            "toolAnnotations is true; it must be a table",
         ),
         (
             "deny_message = 5",
