@@ -220,30 +220,15 @@ fn several_occurrences_need_to_be_expected() {
 }
 
 #[test]
-fn allow_multiple_replaces_all() {
+fn allow_multiple_replaces_all_and_an_instruction_is_ignored() {
     let ws = with("red red\nred\n");
     let mut arguments = arguments(&ws, "red", "blue");
     arguments["allow_multiple"] = json!(true);
-    let answer = ws
-        .tool("replace")
-        .arguments(&arguments)
-        .changing(&["a.txt"])
-        .run();
+    arguments["instruction"] = json!("make it blue");
+    let call = ws.tool("replace").flags(&["--strict"]);
+    let answer = call.arguments(&arguments).changing(&["a.txt"]).run();
     answer.must_say(&answer.output(), &["3"]);
     assert_eq!(bytes(&ws), b"blue blue\nblue\n");
-}
-
-#[test]
-fn instruction_is_ignored() {
-    let ws = with("red\n");
-    let mut arguments = arguments(&ws, "red", "blue");
-    arguments["instruction"] = json!("make it blue");
-    let call = ws
-        .tool("replace")
-        .flags(&["--strict"])
-        .arguments(&arguments);
-    call.changing(&["a.txt"]).run().output();
-    assert_eq!(bytes(&ws), b"blue\n");
 }
 
 /// A miss: nothing changes, and the message has these pieces.

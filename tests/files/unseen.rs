@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::harness::client::Server;
 use crate::harness::random::{Random, seeds};
 use crate::harness::steered::SteeredAgent;
-use crate::harness::{Workspace, executable, lines, set_age, trials, write};
+use crate::harness::{Answer, Workspace, executable, lines, set_age, trials, write};
 
 const FILES: [&str; 3] = ["a.txt", "b.txt", "c.txt"];
 
@@ -416,6 +416,11 @@ fn a_conversation_that_works_alone_is_never_refused() {
     }
 }
 
+fn call_in(ws: &Workspace, session: &str, tool: &str, args: &Value) -> Answer {
+    let call = ws.tool(tool).arguments(args).unwatched();
+    call.env("GEMINI_TOOLS_SESSION", session).run()
+}
+
 #[test]
 fn only_the_lines_that_were_shown_again_count_as_seen() {
     const LINES: usize = 60;
@@ -423,10 +428,7 @@ fn only_the_lines_that_were_shown_again_count_as_seen() {
         let mut random = Random::new(seed);
         let mut lines: Vec<String> = (0..LINES).map(|n| format!("line {n}")).collect();
         let ws = Workspace::new().file("a.txt", lines.join("\n") + "\n");
-        let call = |tool: &str, args: &Value| {
-            let call = ws.tool(tool).arguments(args).unwatched();
-            call.env("GEMINI_TOOLS_SESSION", "anna").run()
-        };
+        let call = |tool: &str, args: &Value| call_in(&ws, "anna", tool, args);
         call("read_file", &json!({"absolute_path": "a.txt"})).output();
         let changed: Vec<usize> = (0..=random.below(3)).map(|_| random.below(LINES)).collect();
         for line in &changed {
@@ -456,10 +458,7 @@ fn only_the_lines_that_were_shown_again_count_as_seen() {
 #[test]
 fn what_is_shown_while_an_own_command_runs_is_changed_by_that_command() {
     let ws = Workspace::new().file("a.txt", "one\n");
-    let call = |tool: &str, args: &Value| {
-        let call = ws.tool(tool).arguments(args).unwatched();
-        call.env("GEMINI_TOOLS_SESSION", "one").run()
-    };
+    let call = |tool: &str, args: &Value| call_in(&ws, "one", tool, args);
     let wait = "until [ -e go ]; do sleep 0.01; done; echo two > a.txt";
     std::thread::scope(|scope| {
         let command = scope.spawn(|| {
@@ -487,10 +486,7 @@ fn the_users_setting_makes_a_refusal_a_word_or_nothing() {
         let ws = Workspace::new()
             .home(".gemini/settings.json", settings)
             .file("a.txt", "one\n");
-        let call = |tool: &str, args: &Value| {
-            let call = ws.tool(tool).arguments(args).unwatched();
-            call.env("GEMINI_TOOLS_SESSION", "one").run().output()
-        };
+        let call = |tool: &str, args: &Value| call_in(&ws, "one", tool, args).output();
         call("read_file", &json!({"absolute_path": "a.txt"}));
         fs::write(ws.path("a.txt"), "two\n").expect("written");
         let args = json!({"file_path": "a.txt", "content": "three\n"});
@@ -555,10 +551,7 @@ fn what_the_caller_wants_to_write_anyway_is_written_the_second_time() {
     let ws = Workspace::new()
         .file("a.txt", "one\n")
         .file("b.txt", "one\n");
-    let call = |tool: &str, args: &Value| {
-        let call = ws.tool(tool).arguments(args).unwatched();
-        call.env("GEMINI_TOOLS_SESSION", "one").run()
-    };
+    let call = |tool: &str, args: &Value| call_in(&ws, "one", tool, args);
     for name in ["a.txt", "b.txt"] {
         call("read_file", &json!({"absolute_path": name})).output();
         fs::write(ws.path(name), "two\n").expect("written");
@@ -646,10 +639,7 @@ fn what_a_call_has_not_shown_does_not_count_as_seen() {
     ];
     for (tool, args, content) in cases {
         let ws = Workspace::new().file("a.rs", "fn one() {}\n");
-        let call = |tool: &str, args: &Value| {
-            let call = ws.tool(tool).arguments(args).unwatched();
-            call.env("GEMINI_TOOLS_SESSION", "one").run()
-        };
+        let call = |tool: &str, args: &Value| call_in(&ws, "one", tool, args);
         call("read_file", &json!({"absolute_path": "a.rs"})).output();
         fs::write(ws.path("a.rs"), content).expect("written");
         // Whether it can show the file or not.
@@ -753,10 +743,7 @@ fn a_path_that_leads_elsewhere_is_refused_once_unless_an_own_command_has_turned_
                 let status = command.args(["-c", script]).current_dir(ws.dir()).status();
                 assert!(status.expect("it runs").success(), "{script}");
             };
-            let call = |tool: &str, args: &Value| {
-                let call = ws.tool(tool).arguments(args).unwatched();
-                call.env("GEMINI_TOOLS_SESSION", "anna").run()
-            };
+            let call = |tool: &str, args: &Value| call_in(&ws, "anna", tool, args);
             let write = json!({"file_path": "d/f", "content": "new\n"});
             shell(before);
             if first == "write_file" {

@@ -63,24 +63,6 @@ fn a_placeholder_that_is_anywhere_in_a_large_file_may_stay() {
 }
 
 #[test]
-fn a_line_that_stands_for_code_left_out_is_not_written() {
-    let whole = "fn a() {}\n\n// ... rest of the code ...\n";
-    let ws = Workspace::new()
-        .file("code.rs", "fn a() {}\n\nfn b() {}\n")
-        .file("notes.md", whole);
-    for name in ["code.rs", "new.rs"] {
-        let arguments = json!({"file_path": name, "content": whole});
-        let message = ws
-            .call("write_file", &arguments)
-            .error("invalid_tool_params", 2);
-        assert!(message.contains("// ... rest of the code ..."), "{message}");
-    }
-    // The file has it already, or the dots are text.
-    write(&ws, "notes.md", &format!("{whole}\nMore.\n")).output();
-    write(&ws, "code.rs", "fn a(...args) {\n    ...\n}\n").output();
-}
-
-#[test]
 fn a_comment_of_dots_and_a_few_words_replaces_no_file_that_does_not_have_it() {
     let whole = "let a = 1;\n".repeat(200);
     for words in [
