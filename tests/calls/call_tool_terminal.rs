@@ -241,55 +241,6 @@ fn where_nobody_is_there_what_asks_is_refused_whoever_brought_the_tool() {
     s.all_gone();
 }
 
-/// What `--explain` says of the decision.
-fn decision(call: Call<'_>) -> Value {
-    call.flags(&["--explain"]).run().json()["policy"].clone()
-}
-
-#[test]
-fn an_explanation_names_rule_and_file_whoever_brought_the_tool() {
-    let rules = "[[rule]]\ntoolName = \"write_file\"\ndecision = \"deny\"\npriority = 30\n\
-                 [[rule]]\ntoolName = \"discovered_tool_show\"\ndecision = \"ask_user\"\npriority = 20\n\
-                 [[rule]]\nmcpName = \"one\"\ndecision = \"allow\"\npriority = 10\n";
-    let mut s = Servers::new(&[("one", "plain", json!({}))]);
-    s.ws =
-        s.ws.home(".gemini/tools/show.toml", SHOW)
-            .home(".gemini/policies/mine.toml", rules);
-    let written = s.tool("write_file", &json!({"file_path": "a", "content": "x"}));
-    let shown = s.tool("show", &json!({"text": "a"}));
-    let said = s.tool("one__env", &json!({}));
-    for (call, decided, priority, rule) in [
-        (written, "deny", 30, "rule 1: toolName = \"write_file\""),
-        (
-            shown,
-            "ask_user",
-            20,
-            "rule 2: toolName = \"discovered_tool_show\"",
-        ),
-        (said, "allow", 10, "rule 3: mcpName = \"one\""),
-    ] {
-        let policy = decision(call);
-        assert_eq!(
-            (&policy["decision"], &policy["priority"], &policy["tier"]),
-            (&json!(decided), &json!(priority), &json!("user")),
-            "{policy}"
-        );
-        let text = |key: &str| policy[key].as_str().unwrap_or_default().to_owned();
-        assert!(text("rule").starts_with(rule), "{policy}");
-        assert!(
-            text("file").ends_with(".gemini/policies/mine.toml"),
-            "{policy}"
-        );
-    }
-    let ws = with("show.toml", SHOW);
-    let own = decision(tool(&ws, "show", &json!({"text": "a"})));
-    assert_eq!(
-        (&own["tier"], &own["file"]),
-        (&json!("default"), &Value::Null)
-    );
-    s.all_gone();
-}
-
 #[test]
 fn a_question_that_nobody_could_answer_was_not_answered_no() {
     let ws = Workspace::new();

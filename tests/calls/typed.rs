@@ -489,19 +489,6 @@ fn a_path_outside_is_answered_with_the_option_for_another_root() {
 }
 
 #[test]
-fn a_misspelled_tool_is_answered_with_near_names() {
-    let ws = project();
-    let message = ws
-        .call_tool(&["serch"])
-        .run()
-        .error("tool_not_registered", 2);
-    assert!(
-        message.contains("Did you mean search_file_content"),
-        "{message}"
-    );
-}
-
-#[test]
 fn root_is_where_a_call_works() {
     let ws = project();
     let below = |words: &[&str]| ws.call_tool(words).flags(&["--root", "src"]).run();

@@ -362,45 +362,10 @@ fn statuses_can_be_accepted() {
 }
 
 #[test]
-fn everything_is_ended_when_the_time_is_over() {
-    let manifest = "description = \"d\"\ntimeout = 0.5\nscript = '''\necho begun >&2\nMARK=custom setsid sleep 60 &\nsleep 60\n'''\n";
-    let ws = with("slow.toml", manifest);
-    let answer = tool(&ws, "slow", &json!({}))
-        .env("CUSTOM_MARK", "slow-ends")
-        .run();
-    let message = answer.error("timeout", 124);
-    answer.must_say(&message, &["slow was ended after 0.5 s", "begun"]);
-    assert_eq!(
-        crate::harness::marked_processes("CUSTOM_MARK", "slow-ends"),
-        []
-    );
-}
-
-#[test]
 fn what_is_left_behind_does_not_hold_the_answer_up() {
     let manifest = "description = \"d\"\nscript = 'sleep 60 & echo done'\n";
     let ws = with("left.toml", manifest);
     assert_eq!(call(&ws, "left", &json!({})).output(), "done");
-}
-
-#[test]
-fn a_flood_is_kept_in_a_file_and_marked() {
-    let ws = with(
-        "flood.toml",
-        "description = \"d\"\ncommand = [\"seq\", \"1\", \"100000\"]\n",
-    );
-    let output = call(&ws, "flood", &json!({})).output();
-    assert!(output.chars().count() < 42_000, "{}", output.len());
-    assert!(
-        output.contains("[Truncated: ") && output.ends_with("100000"),
-        "{output}"
-    );
-    let json = with(
-        "flood.toml",
-        "description = \"d\"\noutput = \"json\"\ncommand = [\"head\", \"-c\", \"20000000\", \"/dev/zero\"]\n",
-    );
-    let message = call(&json, "flood", &json!({})).error("execution_failed", 1);
-    assert!(message.contains("more than 16777216 bytes"), "{message}");
 }
 
 #[test]
@@ -564,28 +529,6 @@ fn the_users_tool_counts_before_the_projects_and_no_tool_before_a_built_in_one()
             "both: It is left out, because the user's",
         ],
     );
-}
-
-#[test]
-fn an_untrusted_projects_tools_are_left_out_and_said_so() {
-    let manifest = "description = \"d\"\nscript = 'touch ran'\n";
-    let script = "#!/bin/sh\n# /// tool\n# description = \"d\"\n# ///\ntouch ran\n";
-    let pair = "discovery_command = \"touch ran\"\ncall_command = \"touch ran\"\n";
-    let ws = Workspace::new()
-        .file(".gemini/tools/a.toml", manifest)
-        .file(".gemini/tools/b.sh", script)
-        .file(".gemini/tools/c.toml", pair);
-    assert_eq!(declared(&ws), Vec::<String>::new());
-    for name in ["a", "b", "c"] {
-        let answer = ws.call(name, &json!({}));
-        let message = answer.error("policy_violation", 3);
-        answer.must_say(&message, &["not trusted", "get_tools trust"]);
-    }
-    let answer = ws.call("of_a_pair", &json!({}));
-    let message = answer.error("tool_not_registered", 2);
-    answer.must_say(&message, &["not trusted", "get_tools trust"]);
-    let lint = ws.get_tools(&["lint"]).run();
-    lint.must_say(lint.text(), &["warning[untrusted]"]);
 }
 
 #[test]
