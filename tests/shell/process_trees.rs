@@ -171,9 +171,7 @@ fn trees_have_processes_outside_of_the_session() {
     // call_tool, its supervisor, the shell, and at least three more.
     wait_for(6, &marker);
     running.kill();
-    let until = Instant::now() + WAIT_LIMIT;
-    while !marked_processes("GEMINI_TREE", &marker).is_empty() {
-        assert!(Instant::now() < until, "the tree is left");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the end of the tree", || {
+        marked_processes("GEMINI_TREE", &marker).is_empty()
+    });
 }

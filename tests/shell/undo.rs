@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, openat};
@@ -15,12 +15,11 @@ use serde_json::{Value, json};
 
 use crate::harness::answer::Answer;
 use crate::harness::tree::{Change, Tree};
-use crate::harness::{Call, Workspace, executable, processes_below, search_path, skipped, trials};
+use crate::harness::{
+    Call, Workspace, executable, processes_below, search_path, skipped, trials, wait_until,
+};
 
 const LONG_NAME: &str = "a_directory_in_a_chain_of_directories_whose_names_are_long_so_that_few_of_them_make_a_path_too_long";
-
-/// Long enough for anything here.
-const WAIT_LIMIT: Duration = Duration::from_secs(20);
 
 fn command<'a>(ws: &'a Workspace, line: &str) -> Call<'a> {
     let call = ws.tool("run_shell_command").unwatched();
@@ -256,11 +255,7 @@ fn a_background_process_is_watched_until_it_ends() {
     );
     assert_eq!(history(&ws).len(), 1);
     fs::write(ws.path("go"), "").expect("written");
-    let until = Instant::now() + WAIT_LIMIT;
-    while history(&ws).len() < 3 {
-        assert!(Instant::now() < until, "{:?}", history(&ws));
-        thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the changes", || history(&ws).len() >= 3);
     assert_eq!(undo(&ws, &[]).status(), 0);
     assert_eq!(fs::read_to_string(ws.path("a.txt")).expect("text"), "a");
     assert_eq!(fs::read_to_string(ws.path("b.txt")).expect("text"), "b");
@@ -275,11 +270,7 @@ fn what_a_background_process_writes_through_an_open_file_is_undone_too() {
     );
     assert_eq!(fs::read_to_string(ws.path("a.txt")).expect("text"), "a1\n");
     fs::write(ws.path("go"), "").expect("written");
-    let until = Instant::now() + WAIT_LIMIT;
-    while history(&ws).len() < 4 {
-        assert!(Instant::now() < until, "{:?}", history(&ws));
-        thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the changes", || history(&ws).len() >= 4);
     let undone = undo(&ws, &[]);
     assert_eq!(undone.status(), 0, "{}", undone.shown());
     assert_eq!(fs::read_to_string(ws.path("a.txt")).expect("text"), "a");
@@ -292,11 +283,7 @@ fn a_command_whose_supervisor_is_killed_ends_and_the_journal_can_be_read() {
     for trial in 0..10 * trials() {
         let ws = Workspace::new().file("a.txt", "a");
         let running = command(&ws, line).start();
-        let until = Instant::now() + WAIT_LIMIT;
-        while !ws.dir().join("c.txt").exists() {
-            assert!(Instant::now() < until, "the command did not begin");
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until("the command", || ws.dir().join("c.txt").exists());
         thread::sleep(Duration::from_millis(u64::from(trial % 7)));
         let below = processes_below(running.id());
         let supervisor = below.first().expect("a supervisor").0;
