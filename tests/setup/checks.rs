@@ -211,6 +211,27 @@ fn a_baseline_only_becomes_shorter_and_follows_lines_that_move() {
 }
 
 #[test]
+fn as_many_matches_pass_as_max_allows() {
+    let rules = "[[rule]]\nid='x'\npattern='bad'\nmax=2\n";
+    for (count, status, says) in [
+        (1, 0, "\"max\" can be 1"),
+        (2, 0, "Nothing beyond \"max\" found"),
+        (3, 1, "at most 2 are allowed"),
+    ] {
+        let ws = Workspace::new()
+            .file("checks.toml", rules)
+            .file("a", "bad\n".repeat(count));
+        let answer = check(&ws, &[]);
+        assert_eq!(answer.status(), status, "{}", answer.shown());
+        answer.must_say(answer.text(), &[says]);
+        let one = ws
+            .call_tool(&["search_file_content", "bad", "include=a", "--max", "2"])
+            .run();
+        assert_eq!(one.status(), status, "{}", one.shown());
+    }
+}
+
+#[test]
 fn files_of_a_list_are_names_and_never_patterns() {
     let names = [
         "a,b.txt",
