@@ -1,7 +1,9 @@
 //! Inserts source numbers such as `[1]` into an answer, and appends the list of sources.
 
-use super::{GenerateContentResponse, GroundingMetadata, Part};
+use super::messages::list;
+use super::{GenerateContentResponse, Part};
 use gemini_tools_core::text::one_line;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Returns the answer's text with a number such as `[1]` after each passage that a source supports,
@@ -13,56 +15,49 @@ use std::collections::BTreeMap;
 /// occurrence.
 pub fn cited(response: &GenerateContentResponse) -> String {
     let mut text = response.text();
-    let grounding = response.grounding();
-    let Some(grounding) = grounding.filter(|g| !g.grounding_chunks.is_empty()) else {
+    let sources = response.sources();
+    if sources.is_empty() {
         return text;
-    };
-    for (at, sources) in places(response.parts(), &text, grounding).into_iter().rev() {
+    }
+    let supports = list(&response.grounding()["groundingSupports"]);
+    let places = places(response.parts(), &text, supports, sources.len());
+    for (at, sources) in places.into_iter().rev() {
         for source in sources.iter().rev() {
             text.insert_str(at, &format!("[{}]", source + 1));
         }
     }
     text.truncate(text.trim_end().len());
-    text.push_str("\n\nSources:\n");
-    text.push_str(&source_list(grounding));
-    text
-}
-
-fn source_list(grounding: &GroundingMetadata) -> String {
-    let lines: Vec<String> = grounding
-        .grounding_chunks
-        .iter()
-        .enumerate()
-        .map(|(i, chunk)| {
-            let or = |key: &str, other: &str| match one_line(
-                chunk["web"][key].as_str().unwrap_or_default(),
-            ) {
+    let lines = sources.iter().enumerate().map(|(i, chunk)| {
+        let or =
+            |key: &str, other: &str| match one_line(chunk["web"][key].as_str().unwrap_or_default())
+            {
                 line if line.is_empty() => other.to_owned(),
                 line => line,
             };
-            let (title, uri) = (or("title", "Untitled"), or("uri", "no address"));
-            format!("[{}] {title} ({uri})", i + 1)
-        })
-        .collect();
-    lines.join("\n")
+        let (title, uri) = (or("title", "Untitled"), or("uri", "no address"));
+        format!("[{}] {title} ({uri})", i + 1)
+    });
+    let lines: Vec<String> = lines.collect();
+    format!("{text}\n\nSources:\n{}", lines.join("\n"))
 }
 
 fn places(
     parts: &[Part],
     text: &str,
-    grounding: &GroundingMetadata,
+    supports: &[Value],
+    sources: usize,
 ) -> BTreeMap<usize, Vec<usize>> {
     let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for support in &grounding.grounding_supports {
-        let Some(segment) = &support.segment else {
-            continue;
-        };
-        let Some((offset, length)) = part_at(parts, segment.part_index) else {
+    let number = |value: &Value| value.as_u64().map(|number| number as usize);
+    for support in supports.iter().filter(|own| own["segment"].is_object()) {
+        let segment = &support["segment"];
+        let index = |key: &str| number(&segment[key]).unwrap_or_default();
+        let Some((offset, length)) = part_at(parts, index("partIndex")) else {
             continue;
         };
         let within = |n: usize| offset + n.min(length);
-        let (start, mut end) = (within(segment.start_index), within(segment.end_index));
-        let words = segment.text.as_str();
+        let (start, mut end) = (within(index("startIndex")), within(index("endIndex")));
+        let words = segment["text"].as_str().unwrap_or_default();
         if !words.is_empty() && text.get(start..end) != Some(words) {
             let mut hits = text.match_indices(words);
             if let (Some((at, _)), None) = (hits.next(), hits.next()) {
@@ -73,8 +68,11 @@ fn places(
             end += 1;
         }
         let here = found.entry(end).or_default();
-        for &source in &support.grounding_chunk_indices {
-            if source < grounding.grounding_chunks.len() && !here.contains(&source) {
+        for source in list(&support["groundingChunkIndices"])
+            .iter()
+            .filter_map(number)
+        {
+            if source < sources && !here.contains(&source) {
                 here.push(source);
             }
         }

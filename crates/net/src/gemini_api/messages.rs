@@ -50,65 +50,6 @@ const BLOCK_REASONS: [&str; 6] = [
     "SPII",
 ];
 
-/// A passage of an answer, in bytes of its UTF-8 form.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Segment {
-    /// Index of the answer's part.
-    pub part_index: usize,
-    /// The offset of the first byte.
-    pub start_index: usize,
-    /// The offset after the last byte.
-    pub end_index: usize,
-    /// The text of the passage.
-    pub text: String,
-}
-
-/// The sources of a passage.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct GroundingSupport {
-    /// The passage; `None` if the API names none.
-    pub segment: Option<Segment>,
-    /// Indices into [`GroundingMetadata::grounding_chunks`].
-    #[serde(deserialize_with = "null_is_default")]
-    pub grounding_chunk_indices: Vec<usize>,
-}
-
-/// The sources of an answer.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct GroundingMetadata {
-    /// The sources that the answer is based on, as the API describes them; `web` of one has the
-    /// `title` and the `uri` of a page.
-    #[serde(deserialize_with = "null_is_default")]
-    pub grounding_chunks: Vec<Value>,
-    /// Passages of the answer with their sources.
-    #[serde(deserialize_with = "null_is_default")]
-    pub grounding_supports: Vec<GroundingSupport>,
-}
-
-/// The outcome of the API's reading of a page.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct UrlMetadata {
-    /// The address of the page that was fetched.
-    #[serde(deserialize_with = "null_is_default")]
-    pub retrieved_url: String,
-    /// `URL_RETRIEVAL_STATUS_SUCCESS`, or another status that says why the page was not read.
-    #[serde(deserialize_with = "null_is_default")]
-    pub url_retrieval_status: String,
-}
-
-/// The outcomes of reading pages.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct UrlContextMetadata {
-    /// The outcome for each page.
-    #[serde(deserialize_with = "null_is_default")]
-    pub url_metadata: Vec<UrlMetadata>,
-}
-
 /// An answer of the model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -119,11 +60,12 @@ pub struct Candidate {
     pub finish_reason: Option<String>,
     /// The API's explanation of the finish reason.
     pub finish_message: Option<String>,
-    /// Sources of the answer.
-    pub grounding_metadata: Option<GroundingMetadata>,
-    /// Outcomes of reading pages.
+    /// The sources of the answer (`groundingChunks`), and the passages that each supports
+    /// (`groundingSupports`); null without any.
+    pub grounding_metadata: Value,
+    /// For each page that the model was to read, whether the API could fetch it (`urlMetadata`).
     #[serde(alias = "url_context_metadata")]
-    pub url_context_metadata: Option<UrlContextMetadata>,
+    pub url_context_metadata: Value,
 }
 
 /// The API's judgement of the prompt.
@@ -169,16 +111,22 @@ impl GenerateContentResponse {
             .collect()
     }
 
-    /// Returns the sources of the first answer.
-    pub fn grounding(&self) -> Option<&GroundingMetadata> {
-        self.candidates.first()?.grounding_metadata.as_ref()
+    /// Returns the sources of the first answer, as the API describes them; `web` of one has the
+    /// `title` and the `uri` of a page.
+    pub fn sources(&self) -> &[Value] {
+        list(&self.grounding()["groundingChunks"])
     }
 
-    /// Returns, for each page that the model was to read, whether the API could fetch it.
-    pub fn url_metadata(&self) -> &[UrlMetadata] {
+    pub(super) fn grounding(&self) -> &Value {
         let candidate = self.candidates.first();
-        let metadata = candidate.and_then(|c| c.url_context_metadata.as_ref());
-        metadata.map_or(&[], |metadata| &metadata.url_metadata)
+        candidate.map_or(&Value::Null, |own| &own.grounding_metadata)
+    }
+
+    /// Returns, for each page that the model was to read, its `retrievedUrl` and
+    /// `urlRetrievalStatus`: `URL_RETRIEVAL_STATUS_SUCCESS`, or why the page was not read.
+    pub fn url_metadata(&self) -> &[Value] {
+        let candidate = self.candidates.first();
+        candidate.map_or(&[], |own| list(&own.url_context_metadata["urlMetadata"]))
     }
 
     /// Returns the reason why the model stopped.
@@ -202,4 +150,8 @@ impl GenerateContentResponse {
         let reason = reason.filter(|reason| BLOCK_REASONS.contains(reason))?;
         blocked("answer", reason, candidate.finish_message.as_ref())
     }
+}
+
+pub(super) fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }

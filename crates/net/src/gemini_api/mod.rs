@@ -51,10 +51,10 @@ pub use client::{Attempt, GeminiClient};
 pub use credentials::{Credentials, SecretText};
 pub use error::{ApiError, ApiErrorKind};
 pub use gemini_tools_core::message::{Blob, Content, FunctionCall, FunctionResponse, Part};
+pub(crate) use id::random;
 pub use id::unique_id;
 pub use messages::{
-    Candidate, GenerateContentRequest, GenerateContentResponse, GroundingMetadata,
-    GroundingSupport, PromptFeedback, RequestTool, Segment, UrlContextMetadata, UrlMetadata,
+    Candidate, GenerateContentRequest, GenerateContentResponse, PromptFeedback, RequestTool,
     deterministic,
 };
 pub use played::{AnswerSource, ApiMethod, PlayedAnswer};

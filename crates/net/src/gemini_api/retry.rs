@@ -1,6 +1,6 @@
 //! Decides whether and when a failed request is sent again.
 
-use std::hash::{BuildHasher, RandomState};
+use super::id::random;
 use std::time::{Duration, SystemTime};
 
 const ATTEMPTS: u32 = 5;
@@ -27,11 +27,9 @@ pub(super) fn wait(first_wait: Duration, failed: u32, asked: Option<Duration>) -
     }
 }
 
-/// Returns a random number from 0 to 1, taken from the random keys of the standard library's
-/// hasher, which saves a dependency.
+/// Returns a random number from 0 to 1.
 fn chance() -> f64 {
-    let bits = RandomState::new().hash_one(SystemTime::now());
-    (bits >> 11) as f64 / (1_u64 << 53) as f64
+    (random() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {

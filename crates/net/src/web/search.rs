@@ -26,13 +26,11 @@ pub(super) fn search(
         .with_display("No information found.".to_owned())
         .with_data("sources", json!([])));
     }
-    let grounding = response.grounding();
-    let sources = grounding.map_or(json!([]), |grounding| json!(grounding.grounding_chunks));
     Ok(ToolResult::text(format!(
         "Web search results for \"{}\":\n\n{}",
         query,
         cited(&response)
     ))
     .with_display(format!("Search results for \"{query}\" returned."))
-    .with_data("sources", sources))
+    .with_data("sources", response.sources()))
 }
