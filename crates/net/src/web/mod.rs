@@ -32,7 +32,7 @@ mod search;
 
 pub use pages::{ALL_BYTES, AT_ONCE, MODEL_CHARS};
 
-use gemini_tools_core::tool::{Context, ToolError, ToolResult, catch};
+use gemini_tools_core::tool::{Context, ToolError, catch};
 use gemini_tools_process::network::Network;
 use gemini_tools_process::network::wire::{WebAnswer, WebTask};
 use model::Model;
@@ -46,37 +46,29 @@ pub fn run(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
         WebTask::Search { .. } => "google_web_search",
         WebTask::Model { .. } | WebTask::HasModel => "smart_edit",
     };
-    catch(tool, || Ok(perform(task, home, cx))).unwrap_or_else(WebAnswer::from)
+    catch(tool, || perform(task, home, cx)).unwrap_or_else(WebAnswer::from)
 }
 
-fn perform(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
+fn perform(task: &WebTask, home: Option<&Path>, cx: &Context) -> Result<WebAnswer, ToolError> {
+    let of_result = |result| WebAnswer::Result(Box::new(result));
     match task {
-        WebTask::Fetch(task) => {
-            to_answer(pages::Call::new(task).and_then(|call| call.run(home, cx)))
-        }
-        WebTask::Search { query } => to_answer(search::search(query, home, cx)),
+        WebTask::Fetch(task) => pages::Call::new(task)?.run(home, cx).map(of_result),
+        WebTask::Search { query } => search::search(query, home, cx).map(of_result),
         WebTask::Model {
             instruction,
             prompt,
             schema,
-        } => {
-            let asked = Model::require(home)
-                .and_then(|mut model| model.ask_json(instruction, prompt, schema.clone(), cx));
-            match asked {
-                Ok(value) => WebAnswer::Model(value),
-                // The text includes the error's hint, because `smart_edit` appends it to a message
-                // of its own.
-                Err(e) => ToolError::failed(e.to_string()).into(),
-            }
+        } => Model::require(home)
+            .and_then(|mut model| model.ask_json(instruction, prompt, schema.clone(), cx))
+            .map(WebAnswer::Model)
+            // The text includes the error's hint, because `smart_edit` appends it to a message of
+            // its own.
+            .map_err(|e| ToolError::failed(e.to_string())),
+        WebTask::HasModel => {
+            let has_model = Model::find(home).is_ok_and(|model| model.is_some());
+            Ok(WebAnswer::HasModel(has_model))
         }
-        WebTask::HasModel => WebAnswer::HasModel(Model::find(home).is_ok_and(|m| m.is_some())),
     }
-}
-
-fn to_answer(result: Result<ToolResult, ToolError>) -> WebAnswer {
-    result.map_or_else(WebAnswer::from, |result| {
-        WebAnswer::Result(Box::new(result))
-    })
 }
 
 /// A [`Network`] that performs tasks in this process, for programs that have no helper executable.
