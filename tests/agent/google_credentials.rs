@@ -525,12 +525,15 @@ fn files_that_cannot_be_used_say_why() {
         ),
         (
             external_account(&google, &aws),
-            "the environment aws1 is not supported",
+            "credential_source is neither a file nor an address",
         ),
-        (external_account(&google, &json!({})), "has no file or url"),
+        (
+            external_account(&google, &json!({})),
+            "credential_source is neither a file nor an address",
+        ),
         (
             external_account(&google, &program),
-            "a credential_source with a program is not supported",
+            "set GOOGLE_CLOUD_ACCESS_TOKEN",
         ),
     ] {
         let error = google

@@ -157,23 +157,15 @@ fn complete(file: &mut Value, token_url: &str) -> Result<(), String> {
     let Some(source) = fields.get("credential_source") else {
         return Ok(());
     };
-    if !source["executable"].is_null() {
-        return Err(
-            "a credential_source with a program is not supported; run the program yourself \
-                    and set GOOGLE_CLOUD_ACCESS_TOKEN to an access token"
-                .to_owned(),
-        );
+    let has_place = !source["file"].is_null() || !source["url"].is_null();
+    if has_place && source["environment_id"].is_null() {
+        return Ok(());
     }
-    if let Some(id) = source["environment_id"].as_str() {
-        return Err(format!(
-            "a credential_source of the environment {id} is not supported; use one with a file \
-             or an address"
-        ));
-    }
-    if source["file"].is_null() && source["url"].is_null() {
-        return Err("credential_source has no file or url".to_owned());
-    }
-    Ok(())
+    Err(
+        "its credential_source is neither a file nor an address; get an access token in another \
+         way and set GOOGLE_CLOUD_ACCESS_TOKEN to it"
+            .to_owned(),
+    )
 }
 
 /// Checks that an address may receive a secret: only HTTPS, or plain HTTP to this machine.
