@@ -269,7 +269,7 @@ fn the_prompt_is_recorded_and_the_file_that_it_names_read_anew() {
     let answer = alone(&ws, &["--model-script", "run.yaml", "--session", "s.jsonl"]).run();
     said(&answer);
     let session = fs::read_to_string(ws.path("s.jsonl")).expect("a session");
-    assert!(session.contains(r#"{"text":"another"}"#), "{session}");
+    assert!(session.contains(r"\n\nanother\n"), "{session}");
 }
 
 #[test]

@@ -90,63 +90,16 @@ fn unescaped(raw: &str) -> String {
 
 /// Returns the parts of the user's message: the prompt, followed by the contents of the files it
 /// mentions, as `read_many_files` has returned them.
-///
-/// The layout is Gemini CLI 0.8's: a part that announces the contents, then two parts for each
-/// file, its name and its text. Images and notes are parts of their own.
 pub fn message_parts(prompt: &str, read: &LlmContent) -> Vec<Part> {
-    let mut contents = Vec::new();
-    for part in read.to_parts() {
-        match &part.text {
-            Some(text) => push_text(&mut contents, text),
-            None => contents.push(part),
-        }
-    }
+    let mut contents = read.to_parts();
+    // The API refuses an empty text, of this request and of all that follow.
+    contents.retain(|part| part.text.as_deref() != Some(""));
     let mut parts = vec![Part::text(prompt.trim())];
     if !contents.is_empty() {
         parts.push(Part::text("\n--- Content from referenced files ---"));
         parts.append(&mut contents);
     }
     parts
-}
-
-/// Matches the line that `read_many_files` writes before each file. The match ends with a blank
-/// line; that a blank line precedes it (except for the first file) is checked by the caller,
-/// because a file's own text may contain such a line.
-#[expect(clippy::unwrap_used, reason = "a constant, which a test compiles")]
-static FILE_HEADER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?m)^--- (/.*) ---\n\n").unwrap());
-
-const TAIL: &str = "--- End of content ---";
-
-/// Splits the text of `read_many_files` into two parts per file, its name and its content, so that
-/// the model sees where a file begins. Text before the first file becomes one part.
-fn push_text(parts: &mut Vec<Part>, text: &str) {
-    let (body, tail) = match text.strip_suffix(TAIL) {
-        Some(body) => (body, Some(Part::text(format!("\n{TAIL}")))),
-        None => (text, None),
-    };
-    let mut path = None;
-    let mut start = 0;
-    let mut take = |path: Option<&str>, text: &str| match path {
-        Some(path) => {
-            parts.push(Part::text(format!("\nContent from @{path}:\n")));
-            // The API refuses an empty text, of this request and of all that follow.
-            let shown = Some(text.trim()).filter(|shown| !shown.is_empty());
-            parts.push(Part::text(shown.unwrap_or(text)));
-        }
-        None if text.trim().is_empty() => {}
-        None => parts.push(Part::text(text)),
-    };
-    for header in FILE_HEADER.captures_iter(body) {
-        let (line, [next]) = header.extract();
-        let at = header.get_match().start();
-        if path.is_none() || body[..at].ends_with("\n\n") {
-            take(path.replace(next), &body[start..at]);
-            start = at + line.len();
-        }
-    }
-    take(path, &body[start..]);
-    parts.extend(tail);
 }
 
 #[cfg(test)]

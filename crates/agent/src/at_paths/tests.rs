@@ -80,20 +80,15 @@ fn texts(read: &LlmContent) -> Vec<String> {
 }
 
 #[test]
-fn each_file_has_a_part_with_its_name_and_one_with_its_text() {
+fn the_files_follow_the_prompt_as_they_were_read() {
     let read = "[Skipped 1 file:\nc: binary\n]\n--- /p/a ---\n\nfn a() {}\n\n\n\
-        --- /p/b ---\n\n--- b ---\n\n--- /no\n\n--- End of content ---";
+        --- /p/b ---\n\n\n\n--- End of content ---";
     assert_eq!(
         texts(&LlmContent::Text(read.to_owned())),
         [
             "look at @a and @b",
             "\n--- Content from referenced files ---",
-            "[Skipped 1 file:\nc: binary\n]\n",
-            "\nContent from @/p/a:\n",
-            "fn a() {}",
-            "\nContent from @/p/b:\n",
-            "--- b ---\n\n--- /no",
-            "\n--- End of content ---"
+            read
         ]
     );
 }
@@ -108,7 +103,7 @@ fn media_stay_parts_of_their_own() {
         PartOrText::Text("--- End of content ---".to_owned()),
     ]);
     let parts = message_parts("@x.png", &read);
-    assert_eq!(parts.len(), 7);
+    assert_eq!(parts.len(), 6);
     assert_eq!(parts[3], image);
     assert_eq!(
         message_parts("p", &LlmContent::Part(Box::new(image))).len(),
