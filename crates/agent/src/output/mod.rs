@@ -6,7 +6,6 @@
 //! it can finish its line. [`StatusOutput`] wraps both, and shows below them what is being waited
 //! for.
 
-pub(crate) mod display;
 mod escape;
 mod json;
 mod live;

@@ -5,10 +5,10 @@ use super::{Sink, one_line, styled};
 use crate::call::{CallEnd, ToolCall, ToolCallDecision};
 use crate::clock::span;
 use crate::event::{Observer, SessionEvent};
-use crate::output::display::{Shown, shown};
 use crate::stats::Stats;
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::text::{counted, harmless_lines};
+use gemini_tools_core::tool::Display;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -199,11 +199,10 @@ fn result_lines(call: &ToolCall) -> Vec<String> {
     let Some(outcome) = call.outcome() else {
         return Vec::new();
     };
-    let text = match shown(&outcome.display) {
-        Some(Shown::Lines(lines)) => return lines,
-        Some(Shown::Markdown(text)) => text,
-        Some(Shown::Json(_)) => outcome.text.clone(),
-        None => String::new(),
+    let text = match &outcome.display {
+        Display::Markdown(text) => text,
+        Display::Other(_) => &outcome.text,
+        _ => return Vec::new(),
     };
     let mut lines: Vec<&str> = text.lines().collect();
     lines.retain(|line| !line.trim().is_empty());

@@ -7,13 +7,12 @@ use super::call::ToolCall;
 use super::clock::{iso, span};
 use super::event::{Observer, SessionError, SessionEvent};
 use super::model_script::places::each_text;
-use super::output::display::{Shown, shown};
 use super::output::metrics;
 use super::stats::Stats;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gemini_tools_core::text::harmless_lines;
-use gemini_tools_core::tool::{Cancellation, ToolError};
+use gemini_tools_core::tool::{Cancellation, Display, ToolError};
 use gemini_tools_workspace::Workspace;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -105,10 +104,13 @@ impl HtmlReport {
         let args = Value::Object(call.request.args.clone());
         let failure = outcome.command_failure.as_ref();
         // A display that is contained in the answer is not shown twice.
-        let display = shown(&outcome.display).filter(|shown| match shown {
-            Shown::Markdown(text) => !outcome.text.contains(text.trim()),
-            Shown::Lines(_) | Shown::Json(_) => true,
-        });
+        let display = match &outcome.display {
+            Display::Markdown(text) if !outcome.text.contains(text.trim()) => {
+                Some(("markdown", text.clone()))
+            }
+            Display::Other(value) => Some(("plain", format!("{value:#}"))),
+            _ => None,
+        };
         self.add("call", |own| {
             json!({
                 "name": own.cut(&call.request.name, NAME_BYTES),
@@ -118,20 +120,12 @@ impl HtmlReport {
                 "duration": span(call.duration),
                 "args": own.cut(&format!("{args:#}"), CALL_BYTES),
                 "diff": outcome.diff.as_ref().map(|diff| own.cut(diff, CALL_BYTES)),
-                "display": display.map(|shown| own.display(&shown)),
+                "display": display.map(|(form, text)| json!({ form: own.cut(&text, CALL_BYTES) })),
                 "output": own.cut(&outcome.text, CALL_BYTES),
                 "command_failure": failure.map(|failure| own.cut(failure, NAME_BYTES)),
                 "lines": outcome.diff_stat.map(|stat| (stat.added(), stat.removed())),
             })
         });
-    }
-
-    fn display(&mut self, shown: &Shown) -> Value {
-        match shown {
-            Shown::Markdown(text) => json!({ "markdown": self.cut(text, CALL_BYTES) }),
-            Shown::Lines(lines) => json!({ "plain": self.cut(&lines.join("\n"), CALL_BYTES) }),
-            Shown::Json(text) => json!({ "plain": self.cut(text, CALL_BYTES) }),
-        }
     }
 
     fn cut(&mut self, text: &str, limit: usize) -> String {

@@ -268,17 +268,9 @@ fn what_a_tool_shows_people_is_on_the_page_with_its_states() {
     let shown = entry(json!(lines));
     let text = shown["markdown"].as_str().expect("text");
     assert!(text.starts_with("l1\nl2\nl3\nl4\n</script>"), "{text}");
-    let agent = entry(
-        json!({"isSubagentProgress": true, "agentName": "finder", "state": "running",
-        "recentActivity": [{"type": "thought", "content": hostile, "status": "error"}]}),
-    );
-    let plain = agent["plain"].as_str().expect("text");
-    assert!(plain.starts_with("finder (running)\n✗ "), "{plain}");
-    assert_eq!(
-        entry(json!([[{"text": "a", "bold": true}, {"text": "b"}]])),
-        json!({"plain": "ab"})
-    );
-    assert_eq!(entry(json!({"x": 1})), json!({"plain": "{\n  \"x\": 1\n}"}));
+    let other = entry(json!({"x": hostile}));
+    let plain = other["plain"].as_str().expect("text");
+    assert!(plain.starts_with("{\n  \"x\": \"</script>"), "{plain}");
     assert_eq!(
         entry(json!(" the model ")),
         Value::Null,
