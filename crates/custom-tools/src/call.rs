@@ -314,7 +314,7 @@ impl ToolInvocation for Call {
         let args = Value::Object(self.args.clone()).to_string();
         match &self.manifest.action {
             Action::Command(_) => format!("`{}`", self.command_line().replace('\n', " ")),
-            _ => format!("{} `{args}`", self.manifest.display_name),
+            _ => format!("{} `{args}`", self.manifest.entry.display_name),
         }
     }
 
@@ -323,7 +323,7 @@ impl ToolInvocation for Call {
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
-        if self.manifest.read_only {
+        if self.manifest.entry.read_only {
             return Ok(Confirmation::NotNeeded);
         }
         let (root_commands, unresolved) = match &self.manifest.action {
@@ -337,7 +337,7 @@ impl ToolInvocation for Call {
             ),
         };
         Ok(Confirmation::Ask(ConfirmationDetails::Exec {
-            title: format!("Confirm {}", self.manifest.display_name),
+            title: format!("Confirm {}", self.manifest.entry.display_name),
             command: self.command_line(),
             root_command: root_commands.first().cloned().unwrap_or_default(),
             root_commands,
@@ -389,7 +389,7 @@ impl ToolInvocation for Call {
 impl Call {
     fn run_once(&self, cx: &Context) -> Result<(Printed, Option<String>), ToolError> {
         let limit = cx.view.limit_chars.unwrap_or(UNLIMITED_CHARS);
-        let is_live = self.manifest.streaming && cx.wants_output();
+        let is_live = self.manifest.entry.streaming && cx.wants_output();
         let program = &self.program;
         let text = (self.manifest.output == Output::Text).then(|| {
             Capture::new(limit, cx.wants_display, is_live, || {

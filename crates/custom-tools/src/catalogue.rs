@@ -211,13 +211,7 @@ fn compile(path: &Path, owner: FileOwner<'_>, is_executable: bool) -> State {
     match definition(path, owner, is_executable) {
         None => State::Other,
         Some(Ok((Definition::Pair(_), _))) => State::Pair,
-        Some(Ok((Definition::Tool(tool), _))) => State::Tool(ToolEntry {
-            display_name: tool.display_name,
-            streaming: tool.streaming,
-            prompt: tool.prompt,
-            resource: tool.resource,
-            ..ToolEntry::new(&tool.declared, path, tool.kind, tool.read_only)
-        }),
+        Some(Ok((Definition::Tool(tool), _))) => State::Tool(tool.entry),
         Some(Err(findings)) => {
             let errors = findings.iter().filter(|f| f.severity == Severity::Error);
             let texts: Vec<String> = errors.map(Diagnostic::text).collect();

@@ -2,6 +2,7 @@
 //! instead define a pair of commands, one that declares tools and one that calls them.
 
 use super::call::variable_of;
+use super::catalogue::ToolEntry;
 use super::keys::{CommandLine, Keys, Output, Scalar};
 use super::position::Source;
 use super::report::{Report, nearest};
@@ -46,16 +47,11 @@ pub(super) struct RunSettings {
 #[derive(Debug)]
 pub(super) struct Manifest {
     pub(super) declared: ToolDeclaration,
-    pub(super) display_name: String,
-    pub(super) kind: Kind,
-    pub(super) read_only: bool,
+    pub(super) entry: ToolEntry,
     pub(super) action: Action,
     pub(super) stdin: Stdin,
     pub(super) output: Output,
     pub(super) success: Vec<i32>,
-    pub(super) streaming: bool,
-    pub(super) prompt: bool,
-    pub(super) resource: Option<String>,
     pub(super) running: RunSettings,
 }
 
@@ -204,19 +200,22 @@ fn read_tool(report: &mut Report<'_>, mut keys: Keys, file: Option<Action>) -> O
         Some(_) => check_variables(report, &names),
         None => {}
     }
+    let running = read_running(report, &mut keys);
+    let resource = read_resource(report, keys.resource, &names, read_only);
+    let declared = declared?;
+    let mut entry = ToolEntry::new(&declared, report.file, kind, read_only);
+    entry.display_name = keys.display_name.unwrap_or(entry.display_name);
+    entry.streaming = keys.streaming.unwrap_or(true);
+    entry.prompt = keys.prompt.unwrap_or(false);
+    entry.resource = resource;
     Some(Manifest {
-        running: read_running(report, &mut keys),
-        display_name: keys.display_name.unwrap_or_else(|| report.tool.to_owned()),
-        declared: declared?,
-        kind,
-        read_only,
+        declared,
+        entry,
         action: action?,
         stdin,
         output: keys.output.unwrap_or(Output::Text),
         success: success.into_iter().map(i32::from).collect(),
-        streaming: keys.streaming.unwrap_or(true),
-        prompt: keys.prompt.unwrap_or(false),
-        resource: read_resource(report, keys.resource, &names, read_only),
+        running,
     })
 }
 
