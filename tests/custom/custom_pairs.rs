@@ -193,29 +193,6 @@ fn lint_quotes_what_a_pair_printed_and_not_what_it_said_beside() {
 }
 
 #[test]
-fn a_tool_that_is_missing_may_be_one_of_a_pair_that_could_not_be_read() {
-    let silent = "discovery_command = \"echo oops\"\ncall_command = \"cat\"\n";
-    for (file, text) in [
-        ("weather.toml", silent),
-        ("broken.toml", "discovery_command = [\n"),
-    ] {
-        let ws = with(file, text);
-        let answer = call(&ws, "add", &json!({}));
-        let said = answer.error("tool_not_registered", 2);
-        let path = ws.root().join("home/.gemini/tools").join(file);
-        let expected = format!(
-            "What {} declares could not be read: get_tools lint says why.",
-            path.display()
-        );
-        assert!(said.ends_with(&expected), "{said}");
-        assert!(said.contains("The tools are: "), "{said}");
-    }
-    let sound = with("show.toml", SHOW);
-    let said = call(&sound, "add", &json!({})).error("tool_not_registered", 2);
-    assert!(!said.contains("lint"), "{said}");
-}
-
-#[test]
 fn lint_tells_every_repair_and_clash_of_a_pair() {
     let ws = pair();
     let lint = trusted(ws.get_tools(&["lint"])).run();

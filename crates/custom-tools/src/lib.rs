@@ -337,24 +337,20 @@ pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
 }
 
 /// Returns the error for a missing tool, with the reason if there is one: the project is not
-/// trusted, or a file or discovery command that may declare the tool has an error. Other errors are
-/// returned unchanged.
+/// trusted, or the file of this name has an error. Other errors are returned unchanged.
 pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> ToolError {
     if error.kind != ErrorKind::ToolNotRegistered {
         return error;
     }
     let custom = Custom::from_env(tool_env);
-    let with_more = |error: ToolError, more: &str| {
-        let hint = error.hint.as_deref().unwrap_or_default();
-        let hint = format!("{hint} {more}");
-        error.with_hint(hint.trim())
-    };
     let is_named = |path: &Path| path.file_stem().is_some_and(|stem| stem == bare_name(name));
     if let Some((dir, remedy)) = &custom.left_out {
         let files = custom.owner_of(dir).names(dir).unwrap_or_default();
         let mut paths = files.into_iter().map(|name| dir.join(name));
         let Some(path) = paths.find(|path| is_named(path)) else {
-            return with_more(error, &custom.untrusted().unwrap_or_default());
+            let hint = error.hint.as_deref().unwrap_or_default();
+            let hint = format!("{hint} {}", custom.untrusted().unwrap_or_default());
+            return error.with_hint(hint.trim());
         };
         return ToolError::denied(format!(
             "The tool {name} is the project's own ({}), and the project is not trusted.",
@@ -367,31 +363,11 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
             },
         );
     }
-    let (mut faults, mut pairs) = (Vec::new(), Vec::new());
-    for scan in custom.scan(false) {
-        faults.extend(scan.faults);
-        pairs.extend(scan.pairs);
+    let mut faults = custom.scan(false).into_iter().flat_map(|scan| scan.faults);
+    match faults.find(|fault| is_named(&fault.file)) {
+        Some(fault) => ToolError::failed(format!("The tool {name} can't be used. {}", fault.text)),
+        None => error,
     }
-    if let Some(fault) = faults.iter().find(|fault| is_named(&fault.file)) {
-        return ToolError::failed(format!("The tool {name} can't be used. {}", fault.text));
-    }
-    // The tool may belong to a manifest with an error, or its discovery command may have failed the
-    // last time that it ran.
-    let has_failed = |file: &PathBuf| {
-        let caches = custom.caches();
-        caches.is_some_and(|dir| pair::has_failed(file, &dir))
-    };
-    let silent = pairs.into_iter().filter(has_failed);
-    let is_manifest = |path: &PathBuf| path.extension().is_some_and(|e| e == "toml");
-    let broken = faults.into_iter().map(|fault| fault.file);
-    let files = broken.filter(is_manifest).chain(silent);
-    let files: Vec<String> = files.map(|file| show_path(&file).into_owned()).collect();
-    if files.is_empty() {
-        return error;
-    }
-    let files = files.join(" and ");
-    let more = format!("What {files} declares could not be read: get_tools lint says why.");
-    with_more(error, &more)
 }
 
 fn owner_of<'a>(file: &Path, tool_env: &'a ToolEnv) -> FileOwner<'a> {

@@ -72,11 +72,6 @@ pub(super) fn read_kept(cache: &Path) -> Option<Discovery> {
     is_fresh.then_some(pair.outcome)
 }
 
-pub(super) fn has_failed(file: &Path, caches: &Path) -> bool {
-    let pair = kept::read(&cache_of(file, caches));
-    pair.is_some_and(|(pair, _): (KeptPair, _)| pair.until.is_some())
-}
-
 fn now_secs() -> u64 {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
