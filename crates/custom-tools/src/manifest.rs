@@ -135,12 +135,9 @@ fn interpreter(report: &mut Report<'_>, text: &str, is_executable: bool) -> Vec<
         return Vec::new();
     }
     block::interpreter(text).unwrap_or_else(|| {
-        let advice = if text.starts_with('\u{feff}') {
-            "its first line must begin with #!, and not with a byte order mark."
-        } else {
-            "begin it with a line such as #!/usr/bin/env python3, or make it executable."
-        };
-        report.fault("", format!("It can't be run: {advice}"));
+        let message = "It can't be run: begin it with a line such as #!/usr/bin/env python3, or \
+                       make it executable.";
+        report.fault("", message);
         Vec::new()
     })
 }

@@ -65,14 +65,6 @@ fn check(report: &mut Report<'_>, place: &str, parameter: &mut Parameter) {
         report.fault(&format!("{place}.type"), problem);
         parameter.kind = Some("string".to_owned());
     }
-    if parameter.required && parameter.default.is_some() {
-        report.warn(
-            "required-default",
-            place,
-            "It is required and has a default: a model is told to give it, and where it does not, \
-             the default is used. Say one of the two.",
-        );
-    }
 }
 
 pub(super) fn check_defaults(report: &mut Report<'_>, schema: &Value) {

@@ -189,10 +189,6 @@ fn openai(mut value: Value) -> Result<DialectRequest, String> {
         one if one["function"].is_object() => {
             Ok(DialectRequest::one(tool_call(&one)?, Shape::ToolMessage))
         }
-        one if one["type"] == "custom" => Err(
-            "A custom tool's call has no arguments in JSON; declare the tool as a function."
-                .to_owned(),
-        ),
         _ => Err(format!("That is not a call of a tool. {OPENAI_SHAPES}")),
     }
 }
