@@ -212,10 +212,9 @@ fn make(
     let notes = RefCell::default();
     options.notes = Some(&notes);
     let answer = session.run(&call.name, call.args.clone(), options, &mut cx);
-    match call.said.as_ref().map(|said| said.question(&open)) {
-        Some(Ok(Some(question))) => return Ok(Ok((question.into(), None))),
-        Some(Err(missing)) => return Ok(Err(missing)),
-        Some(Ok(None)) | None => {}
+    let asked = lock(&open).take();
+    if let Some(asked) = asked {
+        return Ok(asked.map(|question| (question.into(), None)));
     }
     let is_foreign = !session.is_registered(&call.name);
     let mut result = content::result(&answer, is_foreign, server.options.structured_content);

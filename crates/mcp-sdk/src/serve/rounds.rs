@@ -86,27 +86,15 @@ impl Answers {
         self.kept.roots.as_deref()
     }
 
-    /// Returns the result with the open questions; `None` if there are none.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error with the capabilities that the client would need to be asked.
-    pub(super) fn question(
-        &self,
-        open: &OpenQuestion,
-    ) -> Result<Option<InputRequiredResult>, ErrorData> {
-        let Some(open) = open.take() else {
-            return Ok(None);
+    fn question(&self, requests: InputRequests, of_tool: Option<String>) -> InputRequiredResult {
+        let kept = RequestState {
+            tool: of_tool,
+            ..self.kept.clone()
         };
-        let requests = open
-            .requests
-            .map_err(|missing| ErrorData::missing_required_client_capability(*missing))?;
-        let mut kept = self.kept.clone();
-        kept.tool = open.state;
         let state = (kept != RequestState::default())
             .then(|| serde_json::to_string(&kept).ok())
             .flatten();
-        Ok(Some(InputRequiredResult::new(Some(requests), state)))
+        InputRequiredResult::new(Some(requests), state)
     }
 }
 
@@ -121,24 +109,9 @@ fn unusable(message: String) -> ErrorData {
     ErrorData::invalid_params(message, None)
 }
 
-#[derive(Debug, Clone, Default)]
-pub(super) struct OpenQuestion(Arc<Mutex<Option<Open>>>);
-
-#[derive(Debug)]
-struct Open {
-    requests: Result<InputRequests, Box<ClientCapabilities>>,
-    state: Option<String>,
-}
-
-impl OpenQuestion {
-    fn take(&self) -> Option<Open> {
-        lock(&self.0).take()
-    }
-
-    fn set(&self, requests: Result<InputRequests, Box<ClientCapabilities>>, state: Option<String>) {
-        *lock(&self.0) = Some(Open { requests, state });
-    }
-}
+/// What the client has to be asked before the call can go on, or the error with the capabilities
+/// that the client would need to be asked; `None` if there is nothing to ask.
+pub(super) type OpenQuestion = Arc<Mutex<Option<Result<InputRequiredResult, ErrorData>>>>;
 
 #[derive(Debug, Clone)]
 pub(super) struct RecordedAnswers {
@@ -161,7 +134,7 @@ impl ApprovalPrompt for RecordedAnswers {
             return Some(text.reply(&result));
         }
         let requests = InputRequests::from([(name, text.request()?)]);
-        self.open.set(Ok(requests), None);
+        *lock(&self.open) = Some(Ok(self.said.question(requests, None)));
         None
     }
 }
@@ -177,13 +150,12 @@ impl InputSource for RecordedAnswers {
 
     fn ask(&self, wanted: WantedInput) -> Result<GivenInput, ToolError> {
         let (possible, missing) = ask::answerable(wanted.requests, &self.client)?;
-        let requests = if possible.is_empty() {
-            Err(Box::new(missing))
+        *lock(&self.open) = Some(if possible.is_empty() {
+            Err(ErrorData::missing_required_client_capability(missing))
         } else {
-            Ok(possible)
-        };
-        self.open.set(requests, wanted.state);
-        // The client does not get this error: [`Answers::question`] replaces it by the questions.
+            Ok(self.said.question(possible, wanted.state))
+        });
+        // The client does not get this error: what is open takes its place.
         Err(ask::cant_be_asked())
     }
 }
@@ -201,6 +173,7 @@ fn name(question: &ApprovalQuestion<'_>, message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Answers, OpenQuestion, RecordedAnswers, are_needed};
+    use crate::lock;
     use gemini_tools_core::tool::Cancellation;
     use gemini_tools_policy::approval::{
         ApprovalPrompt, ApprovalQuestion, ApprovalReply, Explanation,
@@ -260,8 +233,10 @@ mod tests {
         };
         let mut nothing = asker(Answers::default());
         assert_eq!(ask(&mut nothing, "x", "write x"), None);
-        let questions = open.take().expect("a question").requests.expect("a form");
-        let (name, form) = questions.into_iter().next().expect("one");
+        let take = || lock(&open).take();
+        let wanted = take().expect("a question").expect("a form");
+        let mut questions = wanted.input_requests.into_iter().flatten();
+        let (name, form) = questions.next().expect("one");
         let form = serde_json::to_string(&form).expect("JSON");
         assert!(form.contains("write x"), "{form}");
 
@@ -269,10 +244,10 @@ mod tests {
         let said = Answers::parse(Some([(name, yes)].into()), None).expect("an answer");
         let mut asker = asker(said);
         assert_eq!(ask(&mut asker, "x", "write x"), Some(ApprovalReply::Once));
-        assert!(open.take().is_none());
+        assert!(take().is_none());
         for (content, description) in [("y", "write x"), ("x", "write x over y")] {
             assert_eq!(ask(&mut asker, content, description), None);
-            assert!(open.take().is_some());
+            assert!(take().is_some());
         }
     }
 }
