@@ -193,26 +193,18 @@ impl Turn {
                 "The status is not one of a failure; use 300 to 599, such as 429 or 503.",
             ),
             (
-                refuses && (answers || breaks),
-                "A turn with a status is a refusal of the API: it takes only retry_after, message \
-                 and repeat. Put the rest into another turn.",
-            ),
-            (
-                !refuses && has_words,
-                "retry_after and message are for a turn with a status.",
+                refuses && (answers || breaks)
+                    || !refuses && has_words
+                    || breaks && self.finish.is_some()
+                    || self.fault == Some(Fault::Unreachable) && answers,
+                "Some keys don't go together: status, retry_after and message are a refusal of the \
+                 API, a turn with a fault does not finish, and with fault: unreachable no answer \
+                 comes. Put the rest into another turn.",
             ),
             (
                 !refuses && !answers && !breaks,
                 "The turn is empty. It needs text, calls, a status or a fault; text: '' is an \
                  answer without words.",
-            ),
-            (
-                self.fault == Some(Fault::Unreachable) && answers,
-                "With fault: unreachable no answer comes, so it has no text.",
-            ),
-            (
-                breaks && self.finish.is_some(),
-                "A turn with a fault does not finish; leave one of them out.",
             ),
             (
                 !self.retry_after.is_none_or(is_time),

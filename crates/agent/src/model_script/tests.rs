@@ -107,11 +107,11 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "turns:\n- status: 429\n  text: a\n",
-        "line 2: A turn with a status is a refusal",
+        "line 2: Some keys don't go together",
     ),
     (
         "turns:\n- text: a\n  retry_after: 1\n",
-        "line 2: retry_after and message are for",
+        "line 2: Some keys don't go together",
     ),
     (
         "turns:\n- status: 429\n  retry_after: -1\n",
@@ -119,11 +119,11 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "turns:\n- fault: unreachable\n  text: a\n",
-        "no answer comes",
+        "line 2: Some keys don't go together",
     ),
     (
         "turns:\n- fault: cut\n  text: a\n  finish: STOP\n",
-        "leave one of them out",
+        "line 2: Some keys don't go together",
     ),
     ("turns:\n- text: a\n  repeat: 0\n", "from 1 to 1000"),
     (
