@@ -50,6 +50,12 @@ pub(super) enum FetchError {
 }
 
 impl FetchError {
+    pub(super) fn why(&self) -> &str {
+        match self {
+            Self::NotPublic(why) | Self::Refused(why) | Self::Failed(why) => why,
+        }
+    }
+
     /// Returns the error of a page that another one leads to. The user is not told to allow its
     /// host, because that page's author has chosen it.
     fn after_redirect(self, from: &Url) -> Self {

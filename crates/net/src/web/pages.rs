@@ -193,28 +193,23 @@ impl Call<'_> {
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
         let (mut pages, mut parts) = (Vec::new(), Vec::new());
-        let (mut private, mut refused, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+        let mut errors = Vec::new();
         for outcome in outcomes {
             match &outcome.result {
                 Ok((at, WebContent::Text(text))) => pages.push((at, text)),
                 Ok((at, WebContent::Media { media_type, bytes })) => {
                     push_media(&mut parts, at, media_type, bytes);
                 }
-                Err(FetchError::NotPublic(why)) => private.push(why.clone()),
-                Err(FetchError::Refused(why)) => refused.push(why.clone()),
-                Err(FetchError::Failed(why)) => failed.push(why.clone()),
+                Err(e) => errors.push(e),
             }
         }
         if pages.is_empty() && parts.is_empty() && answer.is_none() {
-            return Err(nothing_fetched(notes, private, refused, failed));
+            return Err(nothing_fetched(notes, &errors));
         }
-        notes.extend(
-            private
-                .iter()
-                .chain(&refused)
-                .map(|why| format!("Refused: {why}.")),
-        );
-        notes.extend(failed.iter().map(|why| format!("Not fetched: {why}.")));
+        notes.extend(errors.iter().map(|e| match e {
+            FetchError::Failed(why) => format!("Not fetched: {why}."),
+            e => format!("Refused: {}.", e.why()),
+        }));
         let mut text = answer.unwrap_or_default();
         if !pages.is_empty() {
             if !text.is_empty() {
@@ -290,9 +285,7 @@ impl Call<'_> {
             .iter()
             .map(|outcome| match &outcome.result {
                 Ok((at, _)) => json!({"url": outcome.url.as_str(), "fetched": at.as_str()}),
-                Err(
-                    FetchError::NotPublic(why) | FetchError::Refused(why) | FetchError::Failed(why),
-                ) => json!({"url": outcome.url.as_str(), "error": why}),
+                Err(e) => json!({"url": outcome.url.as_str(), "error": e.why()}),
             })
             .collect();
         let llm_content = if media.is_empty() {
@@ -320,26 +313,23 @@ fn with_text(failure: String, content: &Result<WebContent, String>) -> String {
     format!("{failure} and says: {}", excerpt(text, FAILURE_CHARS))
 }
 
-fn nothing_fetched(
-    notes: Vec<String>,
-    private: Vec<String>,
-    refused: Vec<String>,
-    failed: Vec<String>,
-) -> ToolError {
-    if failed.is_empty() && refused.is_empty() {
-        return ToolError::denied(refusal(&private));
+fn nothing_fetched(mut all: Vec<String>, errors: &[&FetchError]) -> ToolError {
+    let is_private = |e: &&FetchError| matches!(e, FetchError::NotPublic(_));
+    let whys: Vec<String> = errors.iter().map(|e| e.why().to_owned()).collect();
+    if errors.iter().all(is_private) {
+        return ToolError::denied(refusal(&whys));
     }
-    let kind = if failed.is_empty() {
-        ErrorKind::PolicyViolation
-    } else {
+    let has_failed = errors.iter().any(|e| matches!(e, FetchError::Failed(_)));
+    let kind = if has_failed {
         ErrorKind::WebFetchFallbackFailed
+    } else {
+        ErrorKind::PolicyViolation
     };
-    let is_private = !private.is_empty();
-    let all: Vec<String> = [notes, private, refused, failed].concat();
+    all.extend(whys);
     let all = all.join("; ");
     let message = format!("Nothing could be fetched: {}.", all.trim_end_matches('.'));
     let error = ToolError::new(kind, message);
-    if is_private {
+    if errors.iter().any(is_private) {
         return error.with_hint(ALLOWING);
     }
     error
