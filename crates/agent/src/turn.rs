@@ -79,10 +79,8 @@ impl Turn {
             self.keep(part);
         }
         self.refusal = piece.refusal().or(self.refusal.take());
-        let feedback = piece.prompt_feedback.as_ref();
-        let blocked = || feedback.and_then(|feedback| feedback.block_reason.clone());
-        let finish = piece.finish_reason().map(str::to_owned);
-        self.finish = finish.or_else(blocked).or(self.finish.take());
+        let finish = piece.finish_reason().or(piece.block_reason());
+        self.finish = finish.map(str::to_owned).or(self.finish.take());
         // Any piece may report token counts; the last report is the complete one.
         self.usage = piece.usage_metadata.or(self.usage.take());
     }

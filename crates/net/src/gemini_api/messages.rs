@@ -68,16 +68,6 @@ pub struct Candidate {
     pub url_context_metadata: Value,
 }
 
-/// The API's judgement of the prompt.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PromptFeedback {
-    /// The reason why there is no answer at all.
-    pub block_reason: Option<String>,
-    /// The API's explanation of the block reason.
-    pub block_reason_message: Option<String>,
-}
-
 /// An answer, or one piece of a streamed one.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -85,8 +75,9 @@ pub struct GenerateContentResponse {
     /// The model's answers; one, unless more were asked for.
     #[serde(deserialize_with = "null_is_default")]
     pub candidates: Vec<Candidate>,
-    /// The API's judgement of the prompt.
-    pub prompt_feedback: Option<PromptFeedback>,
+    /// The API's judgement of the prompt: `blockReason` says why there is no answer at all, and
+    /// `blockReasonMessage` explains it.
+    pub prompt_feedback: Value,
     /// The tokens of the prompt and of the answer; `None` in pieces that do not report them.
     pub usage_metadata: Option<TokenCounts>,
     /// Name of the model that answered.
@@ -134,21 +125,25 @@ impl GenerateContentResponse {
         self.candidates.first()?.finish_reason.as_deref()
     }
 
+    /// Returns the reason why there is no answer at all.
+    pub fn block_reason(&self) -> Option<&str> {
+        self.prompt_feedback["blockReason"].as_str()
+    }
+
     /// Returns why the prompt or the answer was withheld, if it was.
     pub fn refusal(&self) -> Option<String> {
-        let blocked = |what: &str, reason: &str, words: Option<&String>| {
+        let blocked = |what: &str, reason: &str, words: Option<&str>| {
             let words = words.map_or_else(String::new, |words| format!(": {words}"));
             Some(format!("the {what} was blocked: {reason}{words}"))
         };
-        if let Some(feedback) = &self.prompt_feedback
-            && let Some(reason) = &feedback.block_reason
-        {
-            return blocked("prompt", reason, feedback.block_reason_message.as_ref());
+        if let Some(reason) = self.block_reason() {
+            let words = self.prompt_feedback["blockReasonMessage"].as_str();
+            return blocked("prompt", reason, words);
         }
         let candidate = self.candidates.first()?;
         let reason = candidate.finish_reason.as_deref();
         let reason = reason.filter(|reason| BLOCK_REASONS.contains(reason))?;
-        blocked("answer", reason, candidate.finish_message.as_ref())
+        blocked("answer", reason, candidate.finish_message.as_deref())
     }
 }
 

@@ -54,8 +54,7 @@ pub use gemini_tools_core::message::{Blob, Content, FunctionCall, FunctionRespon
 pub(crate) use id::random;
 pub use id::unique_id;
 pub use messages::{
-    Candidate, GenerateContentRequest, GenerateContentResponse, PromptFeedback, RequestTool,
-    deterministic,
+    Candidate, GenerateContentRequest, GenerateContentResponse, RequestTool, deterministic,
 };
 pub use played::{AnswerSource, ApiMethod, PlayedAnswer};
 pub use sse::{Event, Events, SseError};

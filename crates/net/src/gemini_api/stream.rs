@@ -154,8 +154,7 @@ fn is_empty(part: &Part) -> bool {
 }
 
 fn is_last(piece: &GenerateContentResponse) -> bool {
-    let feedback = piece.prompt_feedback.as_ref();
-    piece.finish_reason().is_some() || feedback.is_some_and(|f| f.block_reason.is_some())
+    piece.finish_reason().is_some() || piece.block_reason().is_some()
 }
 
 #[cfg(test)]

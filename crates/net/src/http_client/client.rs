@@ -20,6 +20,7 @@ use std::cell::Cell;
 use std::error::Error;
 use std::io::{self, Cursor, Read};
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
@@ -129,7 +130,7 @@ impl HttpClient {
     /// Returns true if an address outside the public network has been reached, or a host that the
     /// policy allows by its name.
     pub(crate) fn has_been_inside(&self) -> bool {
-        self.dial.has_been_inside()
+        self.dial.has_been_inside.load(Ordering::Relaxed)
     }
 
     pub(crate) fn send(

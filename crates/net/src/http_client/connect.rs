@@ -32,7 +32,9 @@ const MAX_ADDRESSES: usize = 8;
 pub(super) struct Dial {
     policy: Arc<AddressPolicy>,
     limit: Duration,
-    has_been_inside: Arc<AtomicBool>,
+    /// Set once an address outside the public network has been reached, or a host that the policy
+    /// allows by its name.
+    pub(super) has_been_inside: Arc<AtomicBool>,
 }
 
 impl Service<Uri> for Dial {
@@ -63,10 +65,6 @@ impl Dial {
             limit,
             has_been_inside: Arc::default(),
         }
-    }
-
-    pub(super) fn has_been_inside(&self) -> bool {
-        self.has_been_inside.load(Ordering::Relaxed)
     }
 
     /// Connects to the first address that answers. The time limit is shared out among the
