@@ -8,7 +8,7 @@
 
 mod pattern;
 
-use pattern::RulePattern;
+pub(crate) use pattern::BytePattern;
 use std::sync::Arc;
 
 /// Maximum size in bytes of all rules that apply in a directory. If a file exceeds it, together
@@ -30,7 +30,7 @@ pub enum IgnoreSource {
 
 #[derive(Debug)]
 struct Rule {
-    pattern: RulePattern,
+    pattern: BytePattern,
     negated: bool,
     only_directories: bool,
 }
@@ -146,7 +146,7 @@ fn parse_rule(line: &[u8]) -> Option<Rule> {
         return None;
     }
     Some(Rule {
-        pattern: RulePattern::new(pattern, anchored)?,
+        pattern: BytePattern::new(pattern, anchored)?,
         negated,
         only_directories,
     })

@@ -7,23 +7,28 @@
 //!
 //! # How it works
 //!
-//! [`expand_braces`] turns a pattern with braces into several patterns. Most patterns are a literal
-//! text, perhaps with a star before or after it, and are compared as bytes (`SimplePattern`). All
-//! others of a set become two regular expressions, one for names and one for paths. `!(a)` becomes
-//! a look-ahead, for which the engine backtracks, up to `BACKTRACK_LIMIT`.
+//! [`expand_braces`] turns a pattern with braces into several patterns. Most patterns have nothing
+//! special but stars, and are compared as those of ignore files are (`BytePattern`). All others of a
+//! set become two regular expressions, one for names and one for paths. `!(a)` becomes a look-ahead,
+//! for which the engine backtracks, up to `BACKTRACK_LIMIT`.
 //!
 //! A walk also asks whether a directory is worth entering: [`PatternSet::can_match_below`] must
 //! never say no above a path that matches (the fuzz target `pattern` checks that). A further
 //! expression matches the directories that lead to possible matches.
 //!
-//! The patterns of ignore files have a syntax of their own, which is in `ignore`.
+//! The patterns of ignore files have a syntax of their own, which is in `ignore`; only classes
+//! (`class`) are the same.
 
 mod braces;
+mod class;
 mod fault;
 
 pub use braces::{MAX_ALTERNATIVES, expand_braces};
+pub(crate) use class::class;
 pub use fault::fault;
 
+use crate::ignore::BytePattern;
+use class::Class;
 use fancy_regex::{Regex, RegexBuilder};
 use gemini_tools_core::tool::ToolError;
 use std::collections::HashMap;
@@ -56,69 +61,23 @@ fn too_large(pattern: &str) -> ToolError {
     ))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Star {
-    None,
-    Before,
-    Behind,
-}
-
-/// A literal text, perhaps with a star before or after it. Such a pattern is compared without a
-/// regular expression.
-#[derive(Debug, Clone)]
-struct SimplePattern {
-    text: Vec<u8>,
-    star: Star,
-    is_for_names: bool,
-    ignore_case: bool,
-}
-
-impl SimplePattern {
-    fn new(pattern: &str, is_for_names: bool, ignore_case: bool) -> Option<Self> {
-        let before = pattern.strip_prefix('*').filter(|rest| !rest.contains('/'));
-        let behind = pattern.strip_suffix('*');
-        let (star, text) = match (before, behind) {
-            (Some(rest), _) => (Star::Before, rest),
-            (None, Some(rest)) => (Star::Behind, rest),
-            (None, None) => (Star::None, pattern),
-        };
-        let is_plain = !text.contains(['*', '?', '[', '\\', '(']);
-        let is_compared_by_bytes = !ignore_case || text.is_ascii();
-        (is_plain && is_compared_by_bytes).then(|| Self {
-            text: text.as_bytes().to_vec(),
-            star,
-            is_for_names,
-            ignore_case,
-        })
+/// Returns a pattern that is compared by bytes and needs no regular expression: one with stars alone.
+/// If letter case is ignored, the pattern is in lower case, as the path that is compared must be.
+fn simple(pattern: &str, is_for_names: bool, ignore_case: bool) -> Option<BytePattern> {
+    let is_plain = !pattern.contains(['?', '[', '\\', '(']) && !pattern.contains("***");
+    if !is_plain || ignore_case && !pattern.is_ascii() {
+        return None;
     }
-
-    fn matches(&self, path: &[u8], name_at: usize) -> bool {
-        let path = if self.is_for_names {
-            path.get(name_at..).unwrap_or_default()
-        } else {
-            path
-        };
-        let Some(more) = path.len().checked_sub(self.text.len()) else {
-            return false;
-        };
-        let (text, rest) = match self.star {
-            Star::None if more > 0 => return false,
-            Star::Before => (&path[more..], &path[..more]),
-            Star::None | Star::Behind => path.split_at(self.text.len()),
-        };
-        let is_same = if self.ignore_case {
-            text.eq_ignore_ascii_case(&self.text)
-        } else {
-            text == self.text
-        };
-        is_same && !rest.contains(&b'/')
-    }
+    let lower = pattern.to_ascii_lowercase();
+    let pattern = if ignore_case { &lower } else { pattern };
+    BytePattern::new(pattern.as_bytes(), !is_for_names)
 }
 
 /// A set of patterns, which matches a path that at least one of them matches.
 #[derive(Debug, Clone, Default)]
 pub struct PatternSet {
-    simple: Vec<SimplePattern>,
+    simple: Vec<BytePattern>,
+    ignore_case: bool,
     paths: Option<Regex>,
     names: Option<Regex>,
     directories: Option<Regex>,
@@ -167,10 +126,8 @@ impl PatternSet {
         ignore_case: bool,
         add: impl Fn(&mut Builder, &str) -> Result<(), ToolError>,
     ) -> Result<Self, ToolError> {
-        let mut builder = Builder {
-            ignore_case,
-            ..Builder::default()
-        };
+        let mut builder = Builder::default();
+        builder.set.ignore_case = ignore_case;
         for pattern in patterns {
             for alternative in expand_braces(pattern.as_ref())? {
                 add(&mut builder, &alternative)?;
@@ -188,8 +145,10 @@ impl PatternSet {
     /// component.
     pub fn matches(&self, path: &[u8], name_at: usize) -> bool {
         let name = path.get(name_at..).unwrap_or_default();
+        let lower = self.ignore_case.then(|| path.to_ascii_lowercase());
+        let compared = lower.as_deref().unwrap_or(path);
         let mut simple = self.simple.iter();
-        simple.any(|pattern| pattern.matches(path, name_at))
+        simple.any(|pattern| pattern.matches(compared, name_at))
             || is_match(self.names.as_ref(), name)
             || is_match(self.paths.as_ref(), path)
     }
@@ -211,7 +170,6 @@ fn is_match(regex: Option<&Regex>, path: &[u8]) -> bool {
 #[derive(Default)]
 struct Builder {
     set: PatternSet,
-    ignore_case: bool,
     paths: Alternatives,
     names: Alternatives,
     directories: Alternatives,
@@ -235,7 +193,7 @@ impl Alternatives {
 impl Builder {
     fn add_name(&mut self, pattern: &str) -> Result<(), ToolError> {
         self.set.enters_all = true;
-        match SimplePattern::new(pattern, true, self.ignore_case) {
+        match simple(pattern, true, self.set.ignore_case) {
             Some(simple) => self.set.simple.push(simple),
             None => self.names.push(&translate(pattern)?, pattern)?,
         }
@@ -279,7 +237,7 @@ impl Builder {
                 return Err(too_large(pattern));
             }
         }
-        match SimplePattern::new(pattern, false, self.ignore_case) {
+        match simple(pattern, false, self.set.ignore_case) {
             Some(simple) => self.set.simple.push(simple),
             None => self.paths.push(&path, pattern)?,
         }
@@ -300,7 +258,7 @@ impl Builder {
         let Some(alternatives) = alternatives.0.strip_prefix('|') else {
             return Ok(None);
         };
-        let case = if self.ignore_case { "i" } else { "" };
+        let case = if self.set.ignore_case { "i" } else { "" };
         let expression = format!("(?s{case})^(?:{alternatives})$");
         let mut builder = RegexBuilder::new(&expression);
         builder
@@ -349,12 +307,9 @@ fn parts(chars: &[char]) -> Option<HashMap<usize, Part>> {
                 escaped = Some(i);
             }
             '[' if i < last_bracket => {
-                if let Some(Class {
-                    expression, end, ..
-                }) = class(chars, i)
-                {
-                    parts.insert(i, Part::Class(expression, end));
-                    i = end;
+                if let Some(class) = class(chars, i) {
+                    parts.insert(i, Part::Class(class_expression(&class), class.end));
+                    i = class.end;
                     continue;
                 }
                 searched += chars.len() - i;
@@ -480,77 +435,19 @@ fn push_literal(c: char, out: &mut String) {
     out.push_str(&fancy_regex::escape(c.encode_utf8(&mut [0; 4])));
 }
 
-struct Class {
-    expression: String,
-    end: usize,
-    /// Set if the end of a range is before its start.
-    has_reversed: bool,
-}
-
-fn class(chars: &[char], start: usize) -> Option<Class> {
-    let (mut i, mut has_reversed) = (start + 1, false);
-    let is_negated = matches!(chars.get(i), Some('!' | '^'));
-    i += usize::from(is_negated);
-    let first = i;
+/// Returns the expression of a class. A range whose end is before its start matches nothing.
+fn class_expression(class: &Class) -> String {
     let mut ranges = String::new();
-    loop {
-        let mut c = *chars.get(i)?;
-        match c {
-            ']' if i > first => break,
-            '[' if chars.get(i + 1) == Some(&':') => {
-                let letters = chars[i + 2..].iter().take(MAX_CLASS_NAME);
-                let name: String = letters.take_while(|c| **c != ':').collect();
-                let behind = chars.get(i + 2 + name.len()..).unwrap_or_default();
-                if behind.starts_with(&[':', ']']) && NAMED_CLASSES.contains(&&*name) {
-                    ranges.push_str(&format!("[:{name}:]"));
-                    i += name.len() + 4;
-                    continue;
-                }
-            }
-            '\\' => {
-                i += 1;
-                c = *chars.get(i)?;
-            }
-            _ => {}
-        }
-        let mut to = c;
-        if chars.get(i + 1) == Some(&'-') && chars.get(i + 2).is_some_and(|c| *c != ']') {
-            i += 2;
-            to = chars[i];
-            if to == '\\' {
-                i += 1;
-                to = *chars.get(i)?;
-            }
-        }
-        // A range whose end is before its start matches nothing.
-        has_reversed |= c > to;
-        if c <= to {
-            ranges.push_str(&format!(
-                "\\x{{{:x}}}-\\x{{{:x}}}",
-                u32::from(c),
-                u32::from(to)
-            ));
-        }
-        i += 1;
+    for (from, to) in class.ranges.iter().filter(|(from, to)| from <= to) {
+        let (from, to) = (u32::from(*from), u32::from(*to));
+        ranges.push_str(&format!("\\x{{{from:x}}}-\\x{{{to:x}}}"));
     }
-    let expression = match (is_negated, ranges.is_empty()) {
+    match (class.negated, ranges.is_empty()) {
         (true, _) => format!("[^/{ranges}]"),
         (false, true) => "[^\\s\\S]".to_owned(),
         (false, false) => format!("[{ranges}&&[^/]]"),
-    };
-    Some(Class {
-        expression,
-        end: i + 1,
-        has_reversed,
-    })
+    }
 }
-
-const MAX_CLASS_NAME: usize = 6;
-
-const NAMED_CLASSES: [&str; 12] = [
-    "alpha", "digit", "alnum", "upper", "lower", "space", "blank", "cntrl", "graph", "print",
-    "punct", "xdigit",
-];
 
 /// Returns a pattern that matches only `text`, with a backslash before each special character.
 pub fn escaped(text: &str) -> String {

@@ -43,17 +43,17 @@ enum Form {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct RulePattern {
+pub(crate) struct BytePattern {
     form: Form,
     /// If true, only the last component of a path is compared: the pattern has no slash but a
     /// trailing one, or is `**/name`.
     is_for_names: bool,
 }
 
-impl RulePattern {
+impl BytePattern {
     /// Compiles a pattern without its leading and trailing slash. `anchored` is true if it had a
     /// slash other than a trailing one. Returns `None` if it can't match anything.
-    pub(super) fn new(pattern: &[u8], anchored: bool) -> Option<Self> {
+    pub(crate) fn new(pattern: &[u8], anchored: bool) -> Option<Self> {
         let name = match pattern.strip_prefix(b"**/") {
             Some(name) if !name.contains(&b'/') && name != b"**" => Some(name),
             _ => (!anchored).then_some(pattern),
@@ -73,7 +73,7 @@ impl RulePattern {
     }
 
     #[inline]
-    pub(super) fn matches(&self, path: &[u8], name_at: usize) -> bool {
+    pub(crate) fn matches(&self, path: &[u8], name_at: usize) -> bool {
         let text = if self.is_for_names {
             path.get(name_at..).unwrap_or_default()
         } else {
@@ -246,72 +246,14 @@ fn any_directories(tokens: &mut Vec<Token>) {
 /// Parses the class at `start`, such as `[a-z]`. Returns it and the position after it, or `None` if
 /// the class is not closed or has an unknown name.
 fn class(pattern: &[u8], start: usize) -> Option<(Token, usize)> {
-    let negated = matches!(pattern.get(start + 1)?, b'!' | b'^');
-    let first = start + 1 + usize::from(negated);
-    let mut ranges = Vec::new();
-    // The byte that becomes the start of a range if a hyphen follows; `None` after a range or named
-    // class.
-    let mut previous = None;
-    let mut i = first;
-    loop {
-        let byte = *pattern.get(i)?;
-        let after = pattern.get(i + 1..).unwrap_or_default();
-        let single = match (byte, after) {
-            (b']', _) if i > first => break,
-            (b'\\', _) => {
-                i += 1;
-                *pattern.get(i)?
-            }
-            (b'-', [to, ..]) if *to != b']' && previous.is_some() => {
-                i += 1;
-                if *to == b'\\' {
-                    i += 1;
-                }
-                let to = *pattern.get(i)?;
-                ranges.extend(previous.map(|from| (from, to)));
-                previous = None;
-                i += 1;
-                continue;
-            }
-            (b'[', [b':', name @ ..]) => {
-                let end = name.iter().position(|b| *b == b']')?;
-                match name[..end].strip_suffix(b":") {
-                    Some(b"space") => ranges.extend([(0x09, 0x0a), (0x0d, 0x0d), (0x20, 0x20)]),
-                    Some(name) => ranges.extend(named_class(std::str::from_utf8(name).ok()?)?),
-                    None => {
-                        ranges.push((b'[', b'['));
-                        previous = Some(b'[');
-                        i += 1;
-                        continue;
-                    }
-                }
-                previous = None;
-                i += 2 + end + 1;
-                continue;
-            }
-            (byte, _) => byte,
-        };
-        ranges.push((single, single));
-        previous = Some(single);
-        i += 1;
-    }
-    Some((Token::Class { negated, ranges }, i + 1))
-}
-
-fn named_class(name: &str) -> Option<&'static [(u8, u8)]> {
-    Some(match name {
-        "alpha" => &[(0x41, 0x5a), (0x61, 0x7a)],
-        "digit" => &[(0x30, 0x39)],
-        "alnum" => &[(0x30, 0x39), (0x41, 0x5a), (0x61, 0x7a)],
-        "upper" => &[(0x41, 0x5a)],
-        "lower" => &[(0x61, 0x7a)],
-        "space" => &[(0x09, 0x0d), (0x20, 0x20)],
-        "blank" => &[(0x09, 0x09), (0x20, 0x20)],
-        "cntrl" => &[(0x00, 0x1f), (0x7f, 0x7f)],
-        "graph" => &[(0x21, 0x7e)],
-        "print" => &[(0x20, 0x7e)],
-        "punct" => &[(0x21, 0x2f), (0x3a, 0x40), (0x5b, 0x60), (0x7b, 0x7e)],
-        "xdigit" => &[(0x30, 0x39), (0x41, 0x46), (0x61, 0x66)],
-        _ => return None,
-    })
+    let found = crate::pattern::class(pattern, start).filter(|class| !class.has_unknown_name)?;
+    // For git, a range that runs backwards is its first byte.
+    let range = |(from, to): (char, char)| {
+        Some((u8::try_from(from).ok()?, u8::try_from(to.max(from)).ok()?))
+    };
+    let token = Token::Class {
+        negated: found.negated,
+        ranges: found.ranges.into_iter().filter_map(range).collect(),
+    };
+    Some((token, found.end))
 }

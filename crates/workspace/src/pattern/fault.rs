@@ -14,7 +14,7 @@ pub fn fault(pattern: &str) -> Option<String> {
             '[' => match class(&chars, i) {
                 Some(found) if !chars[i..found.end].contains(&'/') => {
                     let text: String = chars[i..found.end].iter().collect();
-                    if found.has_reversed {
+                    if found.ranges.iter().any(|(from, to)| from > to) {
                         return Some(format!("a range of {text} runs backwards"));
                     }
                     i = found.end;
