@@ -26,7 +26,7 @@ pub use unified_diff::{SHOWN_BYTES, diff_texts};
 
 use super::OpenFile;
 use super::line_endings::{ending_of, first_ending, with_end, with_new_end};
-use super::lines::{beginning, read_at, read_range};
+use super::lines::{beginning, read_range};
 use super::text::{Encoding, LineEnding, MAX_RESTORED_BYTES, REPLACEMENT, Unwritable};
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ToolError};
@@ -41,7 +41,10 @@ const COPY_BYTES: usize = 512 * 1024;
 /// The most places that one call replaces, because all of them are held in memory.
 pub const MAX_PLACES: usize = 200_000;
 
-const NEAR_BYTES: usize = 64 * 1024;
+const NEAR_BYTES: u64 = 64 * 1024;
+
+/// A multiple of every code unit.
+const NEXT_BYTES: u64 = 1024;
 
 /// A place at which the text was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,34 +183,21 @@ fn find_shown(
     Ok(places.into_iter().map(place).collect())
 }
 
-struct Pieces<'a> {
-    source: &'a OpenFile,
-    buffer: Vec<u8>,
-    held: std::ops::Range<u64>,
-}
-
-impl<'a> Pieces<'a> {
-    fn new(source: &'a OpenFile) -> Self {
-        let size = usize::try_from(source.size()).unwrap_or(COPY_BYTES);
-        Self {
-            source,
-            buffer: vec![0; size.clamp(1, COPY_BYTES)],
-            held: 0..0,
-        }
-    }
-
-    fn at(&mut self, at: u64, length: usize) -> io::Result<&[u8]> {
-        let end = self.source.size().min(at + length as u64);
-        if at < self.held.start || end > self.held.end {
-            let size = usize::try_from(self.source.size()).unwrap_or(COPY_BYTES);
-            self.buffer
-                .resize(self.buffer.len().max(length.min(size)), 0);
-            let n = read_at(&self.source.file, &mut self.buffer, at)?;
-            self.held = at..at + n as u64;
-        }
-        let from = (at - self.held.start) as usize;
-        let to = (self.held.end.min(end) - self.held.start) as usize;
-        Ok(&self.buffer[from..to.max(from)])
+/// Returns the first line end at or after a place. Most places have one nearby, so little is read at
+/// first; a lone carriage return counts only if no line feed follows in all of `length`.
+fn ending_from(
+    source: &OpenFile,
+    at: u64,
+    length: u64,
+    encoding: Encoding,
+) -> io::Result<Option<LineEnding>> {
+    let near = read_range(&source.file, at, length.min(NEXT_BYTES))?;
+    match first_ending(&near, encoding) {
+        Some(LineEnding::Cr) | None if length > NEXT_BYTES => Ok(first_ending(
+            &read_range(&source.file, at, length)?,
+            encoding,
+        )),
+        found => Ok(found),
     }
 }
 
@@ -237,15 +227,11 @@ impl Replacement {
         encoding: Encoding,
         cancel: &Cancellation,
     ) -> Result<Result<Self, Unwritable>, ToolError> {
-        let mut pieces = Pieces::new(source);
         let has_lines = new.contains(['\n', '\r']);
-        let mut ending_from = |at: u64, length: usize| {
-            if !has_lines {
-                return Ok(None);
-            }
-            let near = pieces.at(at, length);
-            let near = near.map_err(|e| super::io_error(&e, path))?;
-            Ok::<_, ToolError>(first_ending(near, encoding))
+        let ending_from = |at: u64, length: u64| {
+            let found = has_lines.then(|| ending_from(source, at, length, encoding));
+            let found = found.transpose().map(Option::flatten);
+            found.map_err(|e| super::io_error(&e, path))
         };
         let first = ending_from(encoding.mark().len() as u64, NEAR_BYTES)?;
         let (mut kinds, mut texts) = (Vec::new(), Vec::new());
@@ -254,7 +240,7 @@ impl Replacement {
             cancel.check()?;
             let kind = if found.by_line_ending {
                 // What is found has the line ends, be they lone carriage returns.
-                ending_from(place.start, (place.end - place.start) as usize)?
+                ending_from(place.start, place.end - place.start)?
             } else {
                 ending_of(ending_from(place.start, NEAR_BYTES)?, first)
             };
