@@ -24,7 +24,6 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -43,6 +42,8 @@ const TICK: u64 = 50_000;
 const BEGAN: &str = "began";
 
 const RAN: &str = "ran";
+
+const LINK: &str = ".link";
 
 /// The age at which a conversation's directory is removed.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -133,26 +134,72 @@ pub struct SeenBefore {
 /// The files that a conversation has seen.
 #[derive(Debug)]
 pub struct SeenFiles {
-    files: Mutex<HashMap<PathBuf, SeenFile>>,
-    store: OnceLock<PathBuf>,
+    records: Records,
     began: u64,
     /// When the stored conversation began; `None` if it begins with this process.
     stored_beginning: OnceLock<Option<u64>>,
-    /// Where the paths that have links in them led, and when.
-    links: Mutex<HashMap<PathBuf, (PathBuf, u64)>>,
-    ran: AtomicU64,
 }
 
 impl Default for SeenFiles {
     fn default() -> Self {
         Self {
-            files: Mutex::default(),
-            store: OnceLock::new(),
+            records: Records::default(),
             began: now(),
             stored_beginning: OnceLock::new(),
-            links: Mutex::default(),
-            ran: AtomicU64::new(0),
         }
+    }
+}
+
+/// What is remembered, by the names of records: in memory, or, once there is a directory, in files
+/// of it.
+#[derive(Debug, Default)]
+struct Records {
+    memory: Mutex<HashMap<String, (Vec<u8>, u64)>>,
+    directory: OnceLock<PathBuf>,
+    putting: Mutex<()>,
+}
+
+impl Records {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Vec<u8>, u64)>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a record, and when it was written, in microseconds since 1970.
+    fn read(&self, name: &str) -> Option<(Vec<u8>, u64)> {
+        let Some(directory) = self.directory.get() else {
+            return self.lock().get(name).cloned();
+        };
+        let path = directory.join(name);
+        Some((std::fs::read(&path).ok()?, written_at(&path)?))
+    }
+
+    fn write(&self, name: &str, record: Vec<u8>) -> bool {
+        let Some(directory) = self.directory.get() else {
+            self.lock().insert(name.to_owned(), (record, now()));
+            return true;
+        };
+        write_cache(&directory.join(name), &record)
+    }
+
+    fn remove(&self, name: &str) {
+        match self.directory.get() {
+            None => drop(self.lock().remove(name)),
+            Some(directory) => drop(std::fs::remove_file(directory.join(name))),
+        }
+    }
+
+    fn all(&self) -> Vec<Vec<u8>> {
+        let Some(directory) = self.directory.get() else {
+            return self
+                .lock()
+                .values()
+                .map(|(record, _)| record.clone())
+                .collect();
+        };
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| std::fs::read(entry.path()).ok())
+            .collect()
     }
 }
 
@@ -415,92 +462,63 @@ impl SeenFiles {
             prune(&all);
         }
         // If a directory is set already, that one stays.
-        let _ = self.store.set(own);
+        let _ = self.records.directory.set(own);
     }
 
     /// Returns a text that identifies the conversation: the name of its directory, or without one a
     /// text that differs between processes.
     pub fn conversation(&self) -> String {
-        let own = self.store.get().and_then(|store| store.file_name());
-        own.map_or_else(
+        let own = self.records.directory.get();
+        own.and_then(|own| own.file_name()).map_or_else(
             || format!("{}-{}", std::process::id(), self.began),
             |name| name.to_string_lossy().into_owned(),
         )
     }
 
     fn began(&self) -> Option<u64> {
-        let Some(store) = self.store.get() else {
+        if self.records.directory.get().is_none() {
             return Some(self.began);
-        };
+        }
         *self.stored_beginning.get_or_init(|| {
-            let mark = store.join(BEGAN);
-            let began = written_at(&mark);
+            let began = self.records.read(BEGAN);
             if began.is_none() {
-                write_cache(&mark, b"");
+                self.records.write(BEGAN, Vec::new());
             }
-            began
+            began.map(|(_, at)| at)
         })
     }
 
     fn ran(&self) -> u64 {
-        let mark = self.store.get().map(|store| store.join(RAN));
-        mark.map_or_else(
-            || self.ran.load(Ordering::Relaxed),
-            |mark| written_at(&mark).unwrap_or(0),
-        )
+        self.records.read(RAN).map_or(0, |(_, at)| at)
     }
 
     fn has_run(&self) {
-        self.ran.store(now(), Ordering::Relaxed);
         // A conversation that has seen no file yet has nothing to compare with this time.
-        if let Some(store) = self.store.get().filter(|store| store.exists()) {
-            write_cache(&store.join(RAN), b"");
+        if self.records.directory.get().is_none_or(|own| own.exists()) {
+            self.records.write(RAN, Vec::new());
         }
     }
 
     /// Remembers where a path leads that has links in it.
     fn leads(&self, named: &Path, real: &Path) {
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.link(named) {
-            None if named == real => drop(links.remove(named)),
-            None => drop(links.insert(named.to_owned(), (real.to_owned(), now()))),
-            Some(link) if named == real => drop(std::fs::remove_file(link)),
-            Some(link) => drop(write_cache(&link, real.as_os_str().as_bytes())),
+        let link = name_of(named) + LINK;
+        if named == real {
+            self.records.remove(&link);
+        } else {
+            self.records
+                .write(&link, real.as_os_str().as_bytes().to_vec());
         }
     }
 
     /// Returns where a path led when the caller last saw it, and when that was.
     fn led(&self, named: &Path) -> Option<(PathBuf, u64)> {
-        let Some(link) = self.link(named) else {
-            let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-            return links.get(named).cloned();
-        };
-        let real = std::fs::read(&link).ok()?;
-        Some((PathBuf::from(OsString::from_vec(real)), written_at(&link)?))
-    }
-
-    fn link(&self, named: &Path) -> Option<PathBuf> {
-        Some(self.place(named)?.with_extension("link"))
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, SeenFile>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn place(&self, path: &Path) -> Option<PathBuf> {
-        use sha2::{Digest, Sha256};
-        let name = hex(&Sha256::digest(path.as_os_str().as_bytes()));
-        Some(self.store.get()?.join(&name[..32]))
+        let (real, at) = self.records.read(&(name_of(named) + LINK))?;
+        Some((PathBuf::from(OsString::from_vec(real)), at))
     }
 
     fn get(&self, path: &Path) -> Option<SeenFile> {
-        match self.place(path) {
-            None => self.lock().get(path).cloned(),
-            Some(place) => {
-                let (of, seen) = SeenFile::from_bytes(&std::fs::read(place).ok()?)?;
-                (of == path).then_some(seen)
-            }
-        }
+        let (of, seen) = SeenFile::from_bytes(&self.records.read(&name_of(path))?.0)?;
+        (of == path).then_some(seen)
     }
 
     pub(crate) fn is_known(&self, path: &Path, stamp: Option<ContentStamp>) -> bool {
@@ -508,39 +526,25 @@ impl SeenFiles {
     }
 
     pub(crate) fn forget(&self, path: &Path) {
-        match self.place(path) {
-            None => drop(self.lock().remove(path)),
-            Some(place) => drop(std::fs::remove_file(place)),
-        }
+        self.records.remove(&name_of(path));
     }
 
     /// An older sight never takes the place of a newer one.
-    fn put(&self, path: PathBuf, seen: SeenFile) {
-        let is_older = |known: &SeenFile| known.at > seen.at;
-        match self.place(&path) {
-            None => {
-                let mut files = self.lock();
-                if !files.get(&path).is_some_and(is_older) {
-                    files.insert(path, seen);
-                }
-            }
-            // If this fails, the file counts as never seen, and no write is refused. An older
-            // record would say that somebody else has changed what the caller has just seen.
-            Some(place) => {
-                let _ = self.began();
-                if !self.get(&path).as_ref().is_some_and(is_older)
-                    && !write_cache(&place, &seen.to_bytes(&path))
-                {
-                    self.forget(&path);
-                }
-            }
+    fn put(&self, path: &Path, seen: &SeenFile) {
+        let _ = self.began();
+        let _putting = self.records.putting.lock();
+        let is_older = self.get(path).is_some_and(|known| known.at > seen.at);
+        // If this fails, the file counts as never seen, and no write is refused. An older record
+        // would say that somebody else has changed what the caller has just seen.
+        if !is_older && !self.records.write(&name_of(path), seen.to_bytes(path)) {
+            self.forget(path);
         }
     }
 
     /// Remembers that the caller was shown the lines `shown` of a file, which is now as `file`
     /// says. A change by others that lies elsewhere still counts as not seen.
-    fn saw_lines(&self, path: PathBuf, mut file: SeenFile, shown: &Shown) {
-        let before = self.get(&path);
+    fn saw_lines(&self, path: &Path, mut file: SeenFile, shown: &Shown) {
+        let before = self.get(path);
         if let Some(before) = before.filter(|before| before.stamp != file.stamp) {
             if before.at > file.at {
                 return;
@@ -549,7 +553,7 @@ impl SeenFiles {
                 // Of a large file it is not known which lines have changed. One that is shown to
                 // its end but for what is cut from lines counts as seen.
                 if shown.lines == (0..usize::MAX) {
-                    self.put(path, file);
+                    self.put(path, &file);
                 }
                 return;
             };
@@ -574,12 +578,12 @@ impl SeenFiles {
                 };
             }
         }
-        self.put(path, file);
+        self.put(path, &file);
     }
 
-    pub(crate) fn saw(&self, path: PathBuf, file: &File) {
+    pub(crate) fn saw(&self, path: &Path, file: &File) {
         if let Some(seen) = SeenFile::new(file) {
-            self.put(path, seen);
+            self.put(path, &seen);
         }
     }
 
@@ -604,23 +608,20 @@ impl SeenFiles {
                 (new.stamp, new.left, new.lines) = (before.stamp, left, Some(lines));
             }
         }
-        self.put(path.to_owned(), new);
+        self.put(path, &new);
     }
 
     fn all(&self) -> Vec<(PathBuf, SeenFile)> {
-        let Some(store) = self.store.get() else {
-            return self
-                .lock()
-                .iter()
-                .map(|(path, seen)| (path.clone(), seen.clone()))
-                .collect();
-        };
-        let entries = std::fs::read_dir(store).into_iter().flatten().flatten();
-        let bytes = entries.filter_map(|entry| std::fs::read(entry.path()).ok());
-        bytes
+        let records = self.records.all().into_iter();
+        records
             .filter_map(|bytes| SeenFile::from_bytes(&bytes))
             .collect()
     }
+}
+
+fn name_of(path: &Path) -> String {
+    use sha2::{Digest, Sha256};
+    hex(&Sha256::digest(path.as_os_str().as_bytes()))[..32].to_owned()
 }
 
 fn prune(all: &Path) {
@@ -683,8 +684,8 @@ impl Workspace {
         } = sight;
         self.seen.leads(&named, &path);
         match shown {
-            None => self.seen.put(path, file),
-            Some(shown) => self.seen.saw_lines(path, file, &shown),
+            None => self.seen.put(&path, &file),
+            Some(shown) => self.seen.saw_lines(&path, file, &shown),
         }
     }
 
@@ -693,7 +694,7 @@ impl Workspace {
     pub fn saw_target(&self, target: &Target, place: &WorkspacePath) {
         if let (Some(path), Some(current)) = (target.real_path(), &target.current) {
             self.seen.leads(place.path(), &path);
-            self.seen.saw(path, &current.file);
+            self.seen.saw(&path, &current.file);
         }
     }
 
@@ -803,10 +804,10 @@ impl Workspace {
                 stamps == [Some(seen.stamp), stamp]
             };
             if changes.any(|(entry, _)| is_whole(entry)) {
-                self.seen.saw(path, &open.file);
+                self.seen.saw(&path, &open.file);
             } else {
                 let left = stamp;
-                self.seen.put(path, SeenFile { left, ..seen });
+                self.seen.put(&path, &SeenFile { left, ..seen });
             }
         }
         self.seen.has_run();

@@ -531,7 +531,7 @@ impl ChangeSet<'_> {
             let place = self.workspace.beneath(&path);
             let written = place.and_then(|place| self.workspace.open_file(&place).ok());
             match written.filter(|file| Some(ContentStamp::from(&file.stat)) == after) {
-                Some(written) => seen.saw(path.into_owned(), &written.file),
+                Some(written) => seen.saw(&path, &written.file),
                 None if after.is_none() => seen.forget(&path),
                 None => {}
             }
