@@ -16,7 +16,7 @@ use crate::pattern::escaped;
 use crate::text::other_spellings;
 use gemini_tools_core::text::{line_name, path_from_argument, visible};
 use gemini_tools_core::tool::ToolError;
-use rustix::fs::{AtFlags, FileType, OFlags};
+use rustix::fs::FileType;
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -205,13 +205,7 @@ impl Workspace {
     }
 
     fn has_entry(&self, place: &WorkspacePath) -> bool {
-        let Some(above) = place.parent() else {
-            return true;
-        };
-        self.open_beneath(&above, crate::files::PATH_ONLY | OFlags::DIRECTORY)
-            .is_ok_and(|dir| {
-                rustix::fs::statat(dir, place.name(), AtFlags::SYMLINK_NOFOLLOW).is_ok()
-            })
+        place.is_root() || self.entry_type(place).is_some()
     }
 
     /// Strips line ends, invisible characters and quotes around the whole text, as long as no file

@@ -22,10 +22,9 @@ pub fn identity(metadata: &Metadata) -> (u64, u64) {
 ///
 /// Returns the reason, as the end of a sentence.
 pub fn check_writers(path: &Path, metadata: &Metadata) -> Result<(), &'static str> {
-    let own = rustix::process::geteuid().as_raw();
     let is_secure = |of: &Metadata| {
         let is_sticky = of.is_dir() && of.mode() & 0o1000 != 0;
-        (of.uid() == 0 || of.uid() == own) && (of.mode() & OTHERS_WRITE == 0 || is_sticky)
+        !can_be_written_by_others(of) || is_sticky && is_of_root_or_user(of)
     };
     let dir = path.parent().unwrap_or(path).metadata();
     if is_secure(metadata) && dir.is_ok_and(|dir| is_secure(&dir)) {
@@ -36,8 +35,11 @@ pub fn check_writers(path: &Path, metadata: &Metadata) -> Result<(), &'static st
 
 /// Returns true if somebody other than root and the user owns a file or may write to it.
 pub fn can_be_written_by_others(metadata: &Metadata) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    (metadata.uid() != own && metadata.uid() != 0) || metadata.mode() & OTHERS_WRITE != 0
+    !is_of_root_or_user(metadata) || metadata.mode() & OTHERS_WRITE != 0
+}
+
+fn is_of_root_or_user(metadata: &Metadata) -> bool {
+    [0, rustix::process::geteuid().as_raw()].contains(&metadata.uid())
 }
 
 /// Returns true if only root owns a directory and can write to it.

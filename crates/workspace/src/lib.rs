@@ -530,12 +530,13 @@ impl Workspace {
 
     /// Returns true if the last component of a path is a symbolic link.
     pub fn is_link(&self, place: &WorkspacePath) -> bool {
-        let above = place.parent().unwrap_or_else(|| place.clone());
-        let above = self.open_beneath(&above, PATH_ONLY | OFlags::DIRECTORY);
-        above.is_ok_and(|above| {
-            let stat = rustix::fs::statat(&above, place.name(), AtFlags::SYMLINK_NOFOLLOW);
-            stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
-        })
+        self.entry_type(place) == Some(FileType::Symlink)
+    }
+
+    fn entry_type(&self, place: &WorkspacePath) -> Option<FileType> {
+        let above = self.open_beneath(&place.parent()?, PATH_ONLY | OFlags::DIRECTORY);
+        let stat = rustix::fs::statat(above.ok()?, place.name(), AtFlags::SYMLINK_NOFOLLOW);
+        Some(FileType::from_raw_mode(stat.ok()?.st_mode))
     }
 
     pub(crate) fn path_error(error: resolve::ResolveError, place: &WorkspacePath) -> ToolError {

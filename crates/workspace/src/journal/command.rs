@@ -62,6 +62,17 @@ struct OriginalState {
 }
 
 impl OriginalState {
+    fn new(state: Option<FileState>, kept: OldContent, is_excluded: bool) -> Self {
+        Self {
+            id: new_id(),
+            state,
+            changed_at: None,
+            kept,
+            is_excluded,
+            moved_from: None,
+        }
+    }
+
     fn is_untouched(&self) -> bool {
         self.kept == OldContent::default()
     }
@@ -207,14 +218,7 @@ impl CommandChanges {
         let exclusion = self
             .journal
             .exclusion(covered.is_gemini_ignored, &covered.rel);
-        let mut before = OriginalState {
-            id: new_id(),
-            state: None,
-            changed_at: None,
-            kept: OldContent::default(),
-            is_excluded: exclusion.is_some(),
-            moved_from: None,
-        };
+        let mut before = OriginalState::new(None, OldContent::default(), exclusion.is_some());
         if let Some((state, stat)) = found {
             let is_kept = state.is_file() && access != Access::Mode && exclusion.is_none();
             if state.kind == Some(NodeKind::Special) && access != Access::Mode {

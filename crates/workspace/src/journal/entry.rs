@@ -198,11 +198,6 @@ impl JournalEntry {
         }
     }
 
-    /// Returns the file's path as text, lossy where it is not UTF-8.
-    pub fn path_text(&self) -> &str {
-        &self.path
-    }
-
     /// Returns what was done to the file: `created`, `removed` or `changed`.
     pub fn change(&self) -> &'static str {
         match (&self.before, &self.after) {

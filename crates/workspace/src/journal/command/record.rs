@@ -2,7 +2,7 @@
 
 use super::{ChangeCounts, CommandChanges, LinkedFile, OriginalState, changed_at};
 use crate::journal::entry::{ContentStamp, FileId, FileState, JournalEntry, NodeKind, OldContent};
-use crate::journal::keeper::{self, new_id, now};
+use crate::journal::keeper::{self, now};
 use crate::journal::{node, place};
 use crate::write::is_equal;
 use rustix::fd::OwnedFd;
@@ -112,14 +112,8 @@ impl CommandChanges {
             })
             .collect();
         for (path, file) in found {
-            let before = OriginalState {
-                id: new_id(),
-                state: Some(self.linked[&file].state.clone()),
-                changed_at: None,
-                kept: OldContent::default(),
-                is_excluded: false,
-                moved_from: None,
-            };
+            let state = Some(self.linked[&file].state.clone());
+            let before = OriginalState::new(state, OldContent::default(), false);
             self.before.insert(path.into(), before);
         }
     }
@@ -129,13 +123,10 @@ impl CommandChanges {
     /// is undone from its first change on.
     fn watch_on(&mut self, path: PathBuf, state: FileState) {
         let stat = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW);
+        let kept = OldContent::Lost("the command went on writing to it".to_owned());
         let before = OriginalState {
-            id: new_id(),
-            state: Some(state),
             changed_at: stat.as_ref().ok().map(changed_at),
-            kept: OldContent::Lost("the command went on writing to it".to_owned()),
-            is_excluded: true,
-            moved_from: None,
+            ..OriginalState::new(Some(state), kept, true)
         };
         self.before.insert(path.into(), before);
     }
@@ -317,16 +308,10 @@ impl CommandChanges {
         let missed = NonZero::new(std::mem::take(&mut self.missed))?;
         let (path, state) = self.scope.root()?;
         let path = path.to_owned();
-        let before = OriginalState {
-            id: new_id(),
-            state: Some(state.clone()),
-            changed_at: None,
-            kept: OldContent::Lost(format!(
-                "{missed} changes were not seen, of paths that are unknown or too long, or of a root that was moved, or after too many"
-            )),
-            is_excluded: true,
-            moved_from: None,
-        };
+        let why = format!(
+            "{missed} changes were not seen, of paths that are unknown or too long, or of a root that was moved, or after too many"
+        );
+        let before = OriginalState::new(Some(state.clone()), OldContent::Lost(why), true);
         Some(self.entry(at, &path, before, Some(state)))
     }
 
