@@ -58,7 +58,7 @@ fn condensed(text: &str, first: u64) -> (String, u64) {
 #[derive(Debug, Default)]
 struct Condenser<'t> {
     /// The last line with its properties, which need not be computed again if the line is repeated.
-    previous: (&'t str, Traits),
+    previous: Option<(&'t str, Traits)>,
     pieces: Pieces,
     usual: Usual,
     run: Run<'t>,
@@ -95,35 +95,26 @@ struct Traits {
     shape: Option<u64>,
 }
 
-impl Traits {
-    fn new(text: &str, pieces: &mut Pieces) -> Self {
-        Self {
-            hash: hash(text),
-            is_alarm: alarm::is_alarm(text),
-            shape: shape(text, pieces),
-        }
-    }
-}
-
-impl Default for Traits {
-    fn default() -> Self {
-        Self::new("", &mut Pieces::default())
-    }
-}
-
 impl<'t> Condenser<'t> {
     fn add(&mut self, text: &'t str, number: u64, out: &mut String) {
         if text.len() > MAX_LINE_BYTES {
             return self.run.pass(text, out);
         }
-        if self.previous.0 != text {
-            self.previous = (text, Traits::new(text, &mut self.pieces));
-        }
+        let known = self.previous.filter(|(previous, _)| *previous == text);
+        let traits = known.map_or_else(
+            || Traits {
+                hash: hash(text),
+                is_alarm: alarm::is_alarm(text),
+                shape: shape(text, &mut self.pieces),
+            },
+            |(_, traits)| traits,
+        );
+        self.previous = Some((text, traits));
         let Traits {
             hash,
             is_alarm,
             shape,
-        } = self.previous.1;
+        } = traits;
         if is_alarm {
             self.after_alarm.begin(text);
         }
