@@ -521,10 +521,6 @@ impl SeenFiles {
         (of == path).then_some(seen)
     }
 
-    pub(crate) fn is_known(&self, path: &Path, stamp: Option<ContentStamp>) -> bool {
-        self.get(path).is_some_and(|seen| Some(seen.stamp) == stamp)
-    }
-
     pub(crate) fn forget(&self, path: &Path) {
         self.records.remove(&name_of(path));
     }
@@ -581,7 +577,7 @@ impl SeenFiles {
         self.put(path, &file);
     }
 
-    pub(crate) fn saw(&self, path: &Path, file: &File) {
+    fn saw(&self, path: &Path, file: &File) {
         if let Some(seen) = SeenFile::new(file) {
             self.put(path, &seen);
         }

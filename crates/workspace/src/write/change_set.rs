@@ -182,7 +182,10 @@ impl Workspace {
         Some(match set.complete() {
             Ok(not_kept) => {
                 if set.record.conversation == Some(self.seen.conversation()) {
-                    set.remember_completed();
+                    // It may not have been told of the new content. What it has never seen is no
+                    // reason to refuse its next write.
+                    let paths = set.record.paths();
+                    paths.for_each(|path| self.seen.forget(&path));
                 }
                 let but =
                     not_kept.map_or_else(String::new, |why| format!(" It can't be undone: {why}."));
@@ -516,24 +519,6 @@ impl ChangeSet<'_> {
                     files[former].target.current.as_ref(),
                 ),
                 None => seen.forget(&path),
-            }
-        }
-    }
-
-    /// Counts the new files as seen of which the caller knew the old ones.
-    fn remember_completed(&self) {
-        let seen = &self.workspace.seen;
-        for step in &self.record.steps {
-            let (path, [before, after]) = (step.entry.path(), step.stamps());
-            if !seen.is_known(&path, before) {
-                continue;
-            }
-            let place = self.workspace.beneath(&path);
-            let written = place.and_then(|place| self.workspace.open_file(&place).ok());
-            match written.filter(|file| Some(ContentStamp::from(&file.stat)) == after) {
-                Some(written) => seen.saw(&path, &written.file),
-                None if after.is_none() => seen.forget(&path),
-                None => {}
             }
         }
     }
