@@ -229,27 +229,6 @@ impl Diagnostic {
         self
     }
 
-    /// Replaces the text `old` by `new` in the place, the message and the help.
-    pub fn replace(&mut self, old: &str, new: &str) {
-        let place = &mut *self.place;
-        let origin = match &mut place.origin {
-            Some(Origin::File(path)) => {
-                let text = show_path(path);
-                if text.contains(old) {
-                    place.origin = Some(Origin::Subject(text.replace(old, new)));
-                }
-                None
-            }
-            Some(Origin::Server(name) | Origin::Subject(name)) => Some(name),
-            None => None,
-        };
-        let others = [&mut place.tool, &mut place.key, &mut self.message];
-        for text in others.into_iter().chain(origin) {
-            *text = text.replace(old, new);
-        }
-        self.help = self.help.replace(old, new).into();
-    }
-
     /// Returns the tool, the key and the message in one text, without file and line.
     pub fn what(&self) -> String {
         joined(&[&self.place.tool, &self.place.key, &self.message])

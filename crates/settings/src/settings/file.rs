@@ -130,18 +130,6 @@ fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
     out
 }
 
-/// Returns the names of the variables that a text refers to.
-pub fn variables_in(text: &str) -> Vec<&str> {
-    let mut names = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('$') {
-        let (name, _, length) = reference(&rest[at..]);
-        names.extend(Some(name).filter(|name| !name.is_empty()));
-        rest = &rest[at + length..];
-    }
-    names
-}
-
 /// Parses the reference to a variable with which `text` begins, at a `$`: the variable's name, its
 /// default, and the length of the reference in bytes. The name is empty if it is no reference.
 pub fn reference(text: &str) -> (&str, Option<&str>, usize) {

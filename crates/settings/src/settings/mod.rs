@@ -25,7 +25,7 @@ mod source;
 mod tests;
 mod undo;
 
-pub use file::{expanded, jsonc, reference, strict_jsonc, variables_in};
+pub use file::{expanded, jsonc, reference, strict_jsonc};
 pub use in_force::EffectiveValue;
 pub use lines::SettingsLines;
 pub use mcp::{McpServer, McpSettings};

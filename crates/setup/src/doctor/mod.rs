@@ -23,10 +23,11 @@ pub use restrictions::tool_names;
 
 use crate::init::active_content;
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
+use gemini_tools_core::secrets::Secrets;
 use gemini_tools_core::text::show_path;
 use gemini_tools_policy::Policy;
 use gemini_tools_session::{PolicyOptions, Project};
-use gemini_tools_settings::settings::{Settings, variables_in};
+use gemini_tools_settings::settings::Settings;
 use serde::Serialize;
 use setup::CommandText;
 use std::borrow::Cow;
@@ -171,9 +172,9 @@ pub fn check(project: &Project, host: Option<&str>) -> DoctorReport {
     let mut declared = Vec::new();
     if let Some(commands) = &commands {
         declared = commands.check(&setup, &mut report);
-        hide_values(commands, &mut report);
     }
     restrictions::check_names(&setup, &declared, &mut report);
+    hide_secrets(&mut report);
     report.findings.sort_by_key(|finding| finding.severity);
     report
 }
@@ -188,25 +189,15 @@ fn note_environment(setup: &Setup<'_>, report: &mut DoctorReport) {
     }
 }
 
-/// Replaces the values of environment variables that are used in the commands by their names. They
-/// may be secrets, and a report is often shown to others.
-fn hide_values(commands: &Commands, report: &mut DoctorReport) {
-    /// Shorter values are not replaced. They are unlikely to be secrets, and may occur anywhere.
-    const SHORTEST_BYTES: usize = 6;
-    let texts = [&commands.discovery.text, &commands.call.text];
-    for name in texts.into_iter().flat_map(|text| variables_in(text)) {
-        // A path is not a secret, and the report must say which file it is about.
-        let is_secret = |value: &String| value.len() >= SHORTEST_BYTES && !value.starts_with('/');
-        let Some(value) = std::env::var(name).ok().filter(is_secret) else {
-            continue;
-        };
-        let shown = format!("${name}");
-        for finding in &mut report.findings {
-            finding.replace(&value, &shown);
-        }
-        for fact in &mut report.facts {
-            fact.text = fact.text.replace(&value, &shown);
-        }
+/// Masks credentials, which a program may have printed: a report is often shown to others.
+fn hide_secrets(report: &mut DoctorReport) {
+    let secrets = Secrets::from_environment();
+    for finding in &mut report.findings {
+        finding.message = secrets.hidden(&finding.message);
+        finding.help = secrets.hidden(&finding.help).into();
+    }
+    for fact in &mut report.facts {
+        fact.text = secrets.hidden(&fact.text);
     }
 }
 
