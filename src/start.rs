@@ -7,11 +7,10 @@ use gemini_tools::colours::ColourChoice;
 use gemini_tools::output::width;
 use gemini_tools::process::own;
 use gemini_tools::session::Session;
-use gemini_tools::text::{first_sentence, harmless_lines, line_name, wrapped};
+use gemini_tools::text::{first_sentence, harmless_lines, wrapped};
 use gemini_tools::tool::{ApprovalMode, Cancellation, Context, ToolError, help};
 use gemini_tools::version;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
@@ -130,27 +129,12 @@ pub fn usage_message(program: &str, text: &str) -> String {
     format!("{program}: {}", reason.trim_end())
 }
 
-/// Returns the text of clap's error. Where an argument is not UTF-8, clap does not say which.
-#[must_use]
-pub fn usage_text(error: &clap::Error) -> String {
-    if error.kind() != clap::error::ErrorKind::InvalidUtf8 {
-        return error.to_string();
-    }
-    let words = std::env::args_os()
-        .skip(1)
-        .filter(|word| word.to_str().is_none());
-    let words: Vec<_> = words
-        .map(|word| line_name(word.as_bytes()).into_owned())
-        .collect();
-    format!("this argument must be UTF-8: {}", words.join(" or "))
-}
-
 /// Prints the error of a command line and returns `status`. If the command line asks for help or
 /// the version, that is printed instead, and the status is 0.
 #[must_use]
 pub fn refuse(program: &str, error: &clap::Error, status: u8) -> u8 {
     if error.use_stderr() {
-        warn(&usage_message(program, &usage_text(error)));
+        warn(&usage_message(program, &error.to_string()));
         return status;
     }
     write_status(program, error.print())

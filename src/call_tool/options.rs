@@ -5,7 +5,7 @@ use crate::call_tool::help;
 use crate::call_tool::input::read_input;
 use crate::call_tool::print::{is_stdout_terminal, print_json, warn};
 use crate::call_tool::propagate;
-use crate::start::{usage_text, write_status};
+use crate::start::write_status;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use gemini_tools::answer::{Answer, Form};
@@ -176,7 +176,7 @@ fn unusable(error: &clap::Error) -> String {
     let is_near_an_option = error.get(ContextKind::SuggestedArg).is_some();
     let key = name.replace('-', "_");
     if name.is_empty() || is_near_an_option && !is_argument_of_built_in(&key) {
-        let text = usage_text(error);
+        let text = error.to_string();
         return text.trim_start_matches("error: ").trim_end().to_owned();
     }
     format!(
