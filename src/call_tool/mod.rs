@@ -54,9 +54,6 @@ pub fn run() -> u8 {
     if options.help {
         return help::run(options);
     }
-    if let Some(status) = help::asked_by_name(options) {
-        return status;
-    }
     let cancel = cancellation();
     let clock = Clock::of_process(&cancel, |signal| exit(signal_status(signal)));
     if options.is_about_journal() {

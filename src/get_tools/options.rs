@@ -1,11 +1,10 @@
 //! Parses the command line of `get_tools`, and runs the task.
 
-use crate::get_tools::command::{GetToolsOptions, Subtask, command};
-use crate::get_tools::print::fail;
+use crate::get_tools::command::{GetToolsOptions, Subtask};
 use crate::get_tools::{
     complete, completions, config, doctor, init, licenses, lint, list, serve, show, trust,
 };
-use crate::start::{refuse, write_status};
+use crate::start::refuse;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
 use std::env::args_os;
@@ -29,13 +28,6 @@ pub(crate) fn run() -> u8 {
         Ok(options) => options,
         Err(mut e) => {
             advise_on_hosts(&mut e);
-            let words = args_os().skip(1);
-            let words: Vec<_> = words
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect();
-            if let Some(status) = guess(&words) {
-                return status;
-            }
             return refuse("get_tools", &e, 2);
         }
     };
@@ -67,36 +59,4 @@ fn complete() -> Option<u8> {
         .partition(|word| word.starts_with("--"));
     let describes = options.iter().any(|option| option == "--describe");
     Some(complete::run(names.first().map(String::as_str), describes))
-}
-
-/// Interprets a command line that clap has rejected: `help`, `list`, or the name of a tool. Returns
-/// the exit status, or `None` if it is none of these.
-fn guess(words: &[String]) -> Option<u8> {
-    let [first, rest @ ..] = words else {
-        return None;
-    };
-    let is_subcommand = |name: &str| command().find_subcommand(name).is_some();
-    match (first.as_str(), rest) {
-        ("help", []) => Some(write_status("get_tools", command().print_help())),
-        ("help", [name]) if is_subcommand(name) => {
-            let mut all = command();
-            all.build();
-            let found = all.find_subcommand_mut(name)?;
-            Some(write_status("get_tools", found.print_help()))
-        }
-        ("help", [name]) => Some(show::run(name)),
-        ("list", []) => Some(list::run(&GetToolsOptions {
-            format: Some("list".to_owned()),
-            ..GetToolsOptions::default()
-        })),
-        (name, []) if !name.starts_with('-') => match show::tool_help(name) {
-            Ok(_) => Some(show::run(name)),
-            Err(e) => {
-                let hint = e.hint.filter(|hint| hint.starts_with("Did you mean"))?;
-                let reason = format!("There is no subcommand or tool {name:?}. {hint}");
-                Some(fail(2, &reason))
-            }
-        },
-        _ => None,
-    }
 }

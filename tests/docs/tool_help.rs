@@ -50,8 +50,6 @@ fn every_tool_has_help_with_all_that_it_takes() {
         }
         let shown = ws.get_tools(&["show", name]).run();
         assert_eq!((shown.status(), shown.text()), (0, &*help));
-        assert_eq!(ws.get_tools(&[name]).run().text(), help);
-        assert_eq!(ws.call_tool(&["help", name]).run().text(), help);
         let page = std::fs::read_to_string(
             crate::harness::checkout().join(format!("docs/tools/{name}.md")),
         )
@@ -181,7 +179,6 @@ fn help_for_a_tool_that_is_not_there_names_the_nearest() {
     let ws = Workspace::new();
     for call in [
         ws.call_tool(&["raed_file", "--help"]),
-        ws.call_tool(&["help", "raed_file"]),
         ws.get_tools(&["show", "raed_file"]),
     ] {
         let answer = call.run();
@@ -191,33 +188,6 @@ fn help_for_a_tool_that_is_not_there_names_the_nearest() {
             &["no tool named \"raed_file\"", "Did you mean read_file"],
         );
     }
-}
-
-#[test]
-fn words_that_others_use_for_help_and_lists_are_understood() {
-    let ws = Workspace::new();
-    let get = |args: &[&str]| ws.get_tools(args).run().text().to_owned();
-    assert_eq!(get(&["help"]), get(&["--help"]));
-    assert_eq!(get(&["help", "lint"]), get(&["lint", "--help"]));
-    assert_eq!(get(&["list"]), get(&["--format", "list"]));
-    let answer = ws.get_tools(&["raed_file"]).run();
-    assert_eq!(answer.status(), 2);
-    answer.must_say(&answer.errors(), &["Did you mean read_file"]);
-    let general = ws.call_tool(&["--help"]).run();
-    assert_eq!(ws.call_tool(&["help", "--strict"]).run().status(), 2);
-    general.must_say(general.text(), &["Usage: call_tool", "--propagate-status"]);
-    // For a host `help` is a tool like any other.
-    ws.tool("help").run().error("tool_not_registered", 2);
-}
-
-#[test]
-fn a_tool_called_help_is_called() {
-    let tool = "description = \"Helps.\"\ncommand = [\"echo\", \"own\"]\n";
-    let ws = Workspace::new().home(".gemini/tools/help.toml", tool);
-    assert_eq!(ws.tool("help").run().output(), "own");
-    ws.call_tool(&["help", "x=1"])
-        .run()
-        .error("invalid_tool_params", 2);
 }
 
 #[test]
@@ -234,9 +204,6 @@ fn without_a_name_the_tools_are_named() {
         assert!(screen.contains(piece), "{piece}: {screen}");
     }
     ws.call_tool(&[]).run().error("invalid_tool_params", 2);
-    let mut person = ws.call_tool(&["help"]).at_a_terminal();
-    let screen = person.sees_it_end(0);
-    assert!(screen.contains("--propagate-status"), "{screen}");
 }
 
 #[test]
