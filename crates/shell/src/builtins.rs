@@ -9,7 +9,7 @@ use super::words::{Word, is_among};
 /// Builtins that evaluate an argument as code, or assign to a variable that an argument names.
 /// Without arguments they evaluate nothing.
 const EVALUATING: &str = "\
-    bind compgen complete compopt coproc enable fc getopts hash history jobs let mapfile readarray \
+    alias bind compgen complete compopt coproc enable fc getopts hash history jobs let mapfile readarray \
     shopt";
 
 const OPTIONS: &str = "\

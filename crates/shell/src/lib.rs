@@ -238,7 +238,6 @@ impl Analysis {
             }
         }
         let mut walk = Walk {
-            source,
             depth,
             budget,
             analysis: self,
@@ -334,7 +333,6 @@ fn excerpt(text: &str) -> String {
 }
 
 struct Walk<'a> {
-    source: &'a str,
     depth: usize,
     budget: &'a Limits,
     analysis: &'a mut Analysis,

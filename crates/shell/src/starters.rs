@@ -26,7 +26,7 @@ const STARTERS: &str = "\
     cpio mt | | | --rsh-command |
     git | | | --access-hook --authors-prog --browser --cc-cmd --config --exec --extcmd --header-cmd \
         --httpd --open-files-in-pager --program --receive-pack --sendmail-cmd --smtp-server \
-        --template --to-cmd --upload-pack |
+        --strategy --template --to-cmd --upload-pack | octopus ort ours recursive resolve subtree
     install | | | --strip-program |
     ar nm ranlib | | | --plugin |
     man | C H P T | LMRSm | --config-file --html --pager --troff-device | cat

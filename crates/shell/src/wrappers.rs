@@ -89,9 +89,6 @@ pub(super) fn resolve(walk: &mut Walk<'_>, words: &[Word], text: &str, depth: us
         "eval" => run_text(walk, without_dashes(rest)),
         "trap" => run_script(walk, without_dashes(rest).first()),
         "source" | "." => run_file(walk, rest, text),
-        "alias" if expands_aliases(walk) && rest.iter().any(|w| w.written.contains(['=', '$'])) => {
-            walk.unresolved(text);
-        }
         "find" => run_by_find(walk, rest, text, depth),
         "git" if git_runs_others(rest) => walk.unresolved(text),
         "fd" | "fdfind" if rest.iter().any(may_start_programs) => walk.unresolved(text),
@@ -140,13 +137,6 @@ fn shell_named(name: &str) -> Option<&str> {
     let restricted = name.strip_prefix('r').into_iter();
     let is_shell = |name: &&str| is_among(name, LIKE_BASH) || is_among(name, RUNNERS);
     std::iter::once(name).chain(restricted).find(is_shell)
-}
-
-/// Returns true if the shell that reads this script may expand aliases. bash does not by default,
-/// but a nested script may be for another shell.
-fn expands_aliases(walk: &Walk<'_>) -> bool {
-    let is_setting = |setting: &&str| walk.source.contains(setting);
-    walk.depth > 0 || ["expand_aliases", "posix"].iter().any(is_setting)
 }
 
 /// Returns `words` with unknown values for those that hold `mark`, such as the `{}` of `find` and
@@ -424,14 +414,16 @@ fn git_runs_others(rest: &[Word]) -> bool {
     }
     let letters: &[char] = match command {
         "config" => return !is_plain_config(rest),
-        "rebase" => &['x'],
+        // `-s x/y` may run `./git-merge-x/y`.
+        "merge" | "pull" => &['s'],
+        "rebase" => &['s', 'x'],
         "clone" => &['c', 'u'],
         "grep" => &['O'],
         _ => &[],
     };
     let is_open = is_among(command, WITH_STARTING_OPTIONS) && may_get_options(rest);
     let has_letters = |word| !letters.is_empty() && has_letter(word, letters);
-    is_open || rest.iter().any(has_letters) || names_strategy(command, rest)
+    is_open || rest.iter().any(has_letters)
 }
 
 /// The commands of git that start no program but those of its configuration, hooks and attributes,
@@ -465,27 +457,6 @@ const WITH_SUBCOMMANDS: [(&str, &str); 2] = [
 /// Those of [`PLAIN_COMMANDS`] that have options which start a program.
 const WITH_STARTING_OPTIONS: &str = "\
     archive cherry-pick clone fetch grep init lfs ls-remote merge pull push rebase revert";
-
-/// Returns true if `git cherry-pick --strategy=x/y` or its like may run `./git-merge-x/y`.
-fn names_strategy(command: &str, rest: &[Word]) -> bool {
-    let has_short = matches!(command, "merge" | "pull" | "rebase");
-    let takes = has_short || matches!(command, "cherry-pick" | "revert");
-    let is_own = |word: &Word| {
-        word.value
-            .as_ref()
-            .is_some_and(|value| !value.contains('/'))
-    };
-    takes
-        && rest.iter().enumerate().any(|(i, word)| {
-            let known = word.known.as_str();
-            let (name, attached) = known.split_once('=').unwrap_or((known, ""));
-            let is_long = name.len() > 2 && "--strategy".starts_with(name);
-            let is_short = has_short && has_letter(word, &['s']);
-            let is_next = is_long && attached.is_empty() || is_short && known.ends_with('s');
-            (is_long || is_short)
-                && !(is_own(word) && (!is_next || rest.get(i + 1).is_none_or(is_own)))
-        })
-}
 
 fn is_plain_config(rest: &[Word]) -> bool {
     const SCOPES: &[&str] = &[
