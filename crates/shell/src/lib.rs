@@ -78,6 +78,7 @@ mod tests;
 
 pub use mention::mentions;
 pub use plain::NotPlain;
+pub use wrappers::reads_git_settings;
 
 use budget::Limits;
 use std::collections::BTreeSet;

@@ -459,35 +459,17 @@ const WITH_STARTING_OPTIONS: &str = "\
     archive cherry-pick clone fetch grep init lfs ls-remote merge pull push rebase revert";
 
 fn is_plain_config(rest: &[Word]) -> bool {
-    const SCOPES: &[&str] = &[
-        "--global",
-        "--local",
-        "--system",
-        "--worktree",
-        "-z",
-        "--null",
-    ];
-    const TAKES_VALUE: &[&str] = &["-f", "--file", "--blob", "--default", "--type"];
-    let values: Option<Vec<&str>> = rest.iter().map(|word| word.value.as_deref()).collect();
+    const SCOPES: [&str; 4] = ["--global", "--local", "--system", "--worktree"];
+    let words: Vec<Option<String>> = rest.iter().map(|word| word.value.clone()).collect();
+    let values: Option<Vec<&str>> = words.iter().map(Option::as_deref).collect();
     let Some(values) = values else {
         return false;
     };
-    let takes = |option: &str| TAKES_VALUE.contains(&option);
-    let mut words = values.as_slice();
-    loop {
-        words = match words {
-            [scope, rest @ ..] if SCOPES.contains(scope) => rest,
-            [option, _, rest @ ..] if takes(option) => rest,
-            [option, rest @ ..] if option.split_once('=').is_some_and(|(name, _)| takes(name)) => {
-                rest
-            }
-            _ => break,
-        };
+    if reads_git_settings(&words) {
+        return true;
     }
-    match words {
-        [] | ["get" | "list" | "-l" | "--list", ..] => true,
-        [only] => !only.starts_with('-') && *only != "edit",
-        [first, ..] if first.starts_with("--get") => true,
+    let scopes = values.iter().take_while(|word| SCOPES.contains(word));
+    match &values[scopes.count()..] {
         [
             "set" | "unset" | "--add" | "--replace-all" | "--unset" | "--unset-all",
             rest @ ..,
@@ -498,4 +480,44 @@ fn is_plain_config(rest: &[Word]) -> bool {
             [] => true,
         },
     }
+}
+
+/// Returns true if these arguments of `git config` surely only read. An option that is not listed
+/// may write, also one that is abbreviated.
+pub fn reads_git_settings(words: &[Option<String>]) -> bool {
+    const READ: &str = "\
+        --get --get-all --get-color --get-colorbool --get-regexp --get-urlmatch --list -l";
+    const FLAGS: &str = "\
+        --bool --bool-or-int --expiry-date --fixed-value --global --includes --int --local --name-only --no-includes \
+        --null --path --show-origin --show-scope --system --worktree -z";
+    const WITH_VALUE: &str = "--blob --default --file --type -f -t";
+    let first = words.first().and_then(Option::as_deref);
+    if matches!(first, Some("get" | "list")) {
+        return true;
+    }
+    let edits = words.iter().flatten().any(|word| word == "edit");
+    let (mut operands, mut reads) = (0, false);
+    let mut words = words.iter().map(Option::as_deref);
+    while let Some(word) = words.next() {
+        let option = word.filter(|word| word.starts_with('-'));
+        let Some(option) = option else {
+            operands += if word.is_some() { 1 } else { 2 };
+            continue;
+        };
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (option, None),
+        };
+        if is_among(name, READ) {
+            reads = true;
+        } else if is_among(name, WITH_VALUE) {
+            // A value that is known only when the line runs may be several words.
+            if value.is_none() && words.next().flatten().is_none() {
+                return false;
+            }
+        } else if !is_among(name, FLAGS) {
+            return false;
+        }
+    }
+    reads || operands < 2 && !edits
 }

@@ -5,7 +5,7 @@
 //! or to run code of the project, which a question about a word would not hold back.
 
 use crate::safe::{self, is_among};
-use gemini_tools_shell::Command;
+use gemini_tools_shell::{Command, reads_git_settings};
 use gemini_tools_workspace::pattern::expand_braces;
 
 /// Programs whose operands are files that they write. If one of their words is known only when the
@@ -306,8 +306,8 @@ fn git_command(command: &Command) -> (Option<&str>, &[Option<String>]) {
 
 pub(super) fn configures_git(command: &Command) -> bool {
     match (command.root(), git_command(command)) {
-        ("git", (Some("config"), words)) => !reads_settings(words),
-        ("git-config", _) => !reads_settings(&command.words[1..]),
+        ("git", (Some("config"), words)) => !reads_git_settings(words),
+        ("git-config", _) => !reads_git_settings(&command.words[1..]),
         _ => false,
     }
 }
@@ -349,43 +349,4 @@ pub(super) fn makes_git_directory(commands: &[Command]) -> bool {
         .iter()
         .filter(makes)
         .any(|command| moves || has_option(command))
-}
-
-/// Returns true if these arguments of `git config` surely only read. An option that is not listed
-/// may write, also one that is abbreviated.
-fn reads_settings(words: &[Option<String>]) -> bool {
-    const READ: &str = "\
-        --get --get-all --get-color --get-colorbool --get-regexp --get-urlmatch --list -l";
-    const FLAGS: &str = "\
-        --bool --bool-or-int --expiry-date --fixed-value --global --includes --int --local --name-only --no-includes \
-        --null --path --show-origin --show-scope --system --worktree -z";
-    const WITH_VALUE: &str = "--blob --default --file --type -f -t";
-    let first = words.first().and_then(Option::as_deref);
-    if matches!(first, Some("get" | "list")) {
-        return true;
-    }
-    let (mut operands, mut reads) = (0, false);
-    let mut words = words.iter().map(Option::as_deref);
-    while let Some(word) = words.next() {
-        let option = word.filter(|word| word.starts_with('-'));
-        let Some(option) = option else {
-            operands += if word.is_some() { 1 } else { 2 };
-            continue;
-        };
-        let (name, value) = match option.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (option, None),
-        };
-        if is_among(name, READ) {
-            reads = true;
-        } else if is_among(name, WITH_VALUE) {
-            // A value that is known only when the line runs may be several words.
-            if value.is_none() && words.next().flatten().is_none() {
-                return false;
-            }
-        } else if !is_among(name, FLAGS) {
-            return false;
-        }
-    }
-    reads || operands < 2
 }
