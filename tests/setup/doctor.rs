@@ -521,7 +521,7 @@ fn a_tool_that_settings_take_away_is_not_tried() {
 #[test]
 fn a_file_of_rules_that_can_be_read_is_not_called_unreadable() {
     let policy = ".gemini/policies/more.toml";
-    let useless = "[[rule]]\ntoolName = \"ReadFileTool\"\ndecision = \"allow\"\npriority = 1\n";
+    let useless = "[[rule]]\ntoolName = \"glob\"\ndecision = \"allow\"\npriority = 1\nx = 1\n";
     let ws = with_ours().home(policy, useless);
     let rules = told(&ws, "policy-rule");
     assert_eq!(rules[0]["severity"], "warning", "{rules:?}");

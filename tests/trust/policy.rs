@@ -404,10 +404,8 @@ fn a_denied_argument_is_denied_by_either_of_its_names() {
 }
 
 #[test]
-fn a_name_that_allows_nothing_is_told_and_config_shows_the_files_in_force() {
-    let strange = DENY_WRITING.replace("deny\"", "allow\"");
-    let rules = ["write_*", "WriteFileTool"].map(|name| strange.replace("write_file", name));
-    let ws = users(&format!("{}{}", rules[0], rules[1]))
+fn config_shows_the_files_in_force_and_what_is_wrong_with_others() {
+    let ws = users(&format!("{DENY_WRITING}{DENY_WRITING}"))
         .home(".gemini/policies/broken.toml", "[[rule]\n")
         .home(".gemini/extensions/x/policies/p.toml", ASK_READING)
         .file(".gemini/policies/p.toml", DENY_RM);
@@ -432,8 +430,6 @@ fn a_name_that_allows_nothing_is_told_and_config_shows_the_files_in_force() {
     assert!(problems.contains("/broken.toml\""), "{problems}");
     for part in [
         "It can't be read: line 1",
-        "write_*",
-        "the tool is called write_file",
         "is left out: the project is not trusted",
     ] {
         assert!(problems.contains(part), "{part}: {problems}");

@@ -5,10 +5,9 @@
 //! that it applies to more calls. A file that is not TOML, or has something of a rule where no rule
 //! is looked for, stops every call, because any of its rules might have denied it.
 
-use super::rule::{Condition, Pattern, PatternTarget, RENAMED, Source, is_odd_wildcard};
+use super::rule::{Condition, Pattern, PatternTarget, Source};
 use super::shell::is_shell;
 use super::{Decision, Mode, Rule, Tier, text};
-use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::position::{LineIndex, Position};
 use gemini_tools_core::registry::nearest;
@@ -261,12 +260,9 @@ impl RuleReader<'_> {
             Condition::None
         });
         let restricts_only = self.tier == Tier::Extension;
-        if decision == Decision::Allow {
-            self.report_names(&keys.rule, self.place_of(entries, "toolName"), read);
-            if restricts_only {
-                let what = "decision is \"allow\", which an extension may not say";
-                self.fault(self.place_of(entries, "decision"), what);
-            }
+        if restricts_only && decision == Decision::Allow {
+            let what = "decision is \"allow\", which an extension may not say";
+            self.fault(self.place_of(entries, "decision"), what);
         }
         let is_of_yolo = restricts_only && keys.rule.modes.contains(&Mode::Yolo);
         if is_of_yolo {
@@ -377,27 +373,6 @@ impl RuleReader<'_> {
             "*"
         };
         keys.rule.tools.push(tool.to_owned());
-    }
-
-    /// Warns of tool names in a rule that allows if they match no tool there, neither here nor in
-    /// Gemini CLI, although they would match in a rule that denies or asks.
-    fn report_names(&self, rule: &Rule, at: Position, read: &mut FileRules) {
-        for tool in &rule.tools {
-            let why = if is_odd_wildcard(tool, rule.server.is_some()) {
-                "a rule that allows has no wildcards but \"*\", \"mcp_*\", \"mcp_SERVER_*\" and \
-                 \"mcp_*_TOOL\""
-                    .to_owned()
-            } else {
-                let is_other = |name: &&str| *name != tool && !RENAMED.contains(&tool.as_str());
-                let name = builtin::find(tool).map(|known| known.name).filter(is_other);
-                match name.filter(|_| rule.server.is_none()) {
-                    Some(name) => format!("in a rule that allows, the tool is called {name}"),
-                    None => continue,
-                }
-            };
-            let what = format!("toolName {tool:?} allows nothing: {why}.");
-            read.problems.push(self.problem(at, what));
-        }
     }
 
     fn report(&self, how: &str, read: &mut FileRules) {

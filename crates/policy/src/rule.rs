@@ -14,7 +14,7 @@ use std::ptr;
 /// Aliases of tools that also count in a rule that allows, because Gemini CLI's rules accept them.
 /// Gemini CLI accepts class names such as `ShellTool` in its old settings only; here they also
 /// count in rules that restrict.
-pub(super) const RENAMED: [&str; 1] = ["grep_search"];
+const RENAMED: [&str; 1] = ["grep_search"];
 
 /// A rule from a policy file, the settings or a person's answer.
 #[derive(Debug, Clone, Default)]
@@ -353,21 +353,6 @@ fn names_qualified(
         .iter()
         .filter_map(|server| pattern.strip_prefix(*server)?.strip_prefix('_'))
         .any(|rest| tool_is(rest) || is_like(rest))
-}
-
-pub(super) fn is_odd_wildcard(name: &str, has_server: bool) -> bool {
-    if !name.contains('*') || name == "*" {
-        return false;
-    }
-    let known = |rest: &str| {
-        let mut parts = rest.split('*');
-        match (parts.next(), parts.next(), parts.next()) {
-            (Some(""), Some(tool), None) => tool.is_empty() || tool.starts_with('_'),
-            (Some(server), Some(""), None) => server.ends_with('_'),
-            _ => false,
-        }
-    };
-    has_server || !name.strip_prefix("mcp_").is_some_and(known)
 }
 
 pub(super) fn sanitized(name: &str) -> String {
