@@ -96,7 +96,7 @@ fn anything_else_is_edited_as_its_arguments() {
         let edited = proposal.text.replace("a\\nb", "a\\nc\\nd");
         assert_eq!(
             changed(proposal.applied(&question, &edited)),
-            (json!({"old_string": "", "new_string": "a\nc\nd\n"}), 2, 1)
+            (json!({"old_string": "", "new_string": "a\nc\nd\n"}), 0, 0)
         );
         let respaced = proposal.text.replace('\n', "");
         let applied = proposal.applied(&question, &respaced);
