@@ -374,13 +374,6 @@ fn odd_names_are_shown_or_named_and_other_links_are_told_of() {
             && !said.contains("tools_init"),
         "{said}"
     );
-    let ws = Workspace::new().file(".mcp.json", "{}\n");
-    fs::hard_link(ws.path(".mcp.json"), ws.path("other")).expect("a link");
-    let answer = installed(&ws, &["init", "--host", "claude", "--yes"]).run();
-    answer.must_say(
-        answer.text(),
-        &[".mcp.json is one of 2 names (hard links) of a file"],
-    );
 }
 
 #[test]

@@ -30,7 +30,6 @@ use record::{Owner, Record, WrittenFile};
 use set::{Edit, Set};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Where the set-up applies.
@@ -295,13 +294,6 @@ impl<'a> SetupPlan<'a> {
         edits: Vec<Edit>,
     ) -> Result<(), InitError> {
         let real = self.place.real(&path)?;
-        let links = std::fs::metadata(&real).map_or(1, |file| file.nlink());
-        if links > 1 && after.is_some() {
-            let path = show_path(&path);
-            self.notes.push(format!(
-                "{path} is one of {links} names (hard links) of a file: only under this one it changes."
-            ));
-        }
         let is_settings = matches!(purpose, Purpose::Commands | Purpose::Server);
         let copy = record::copy_of(&path);
         let has_copy = std::fs::symlink_metadata(&copy).is_ok();
