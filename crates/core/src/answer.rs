@@ -61,16 +61,10 @@ impl Form {
 
     /// Returns the form with this name, or `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "part" | Self::JSON => Form::Part,
-            "response" => Form::Response,
-            "content" => Form::Content,
-            "result" => Form::Result,
-            "text" => Form::Text,
-            "lines" => Form::Lines,
-            "host" => Form::Host,
-            _ => return None,
-        })
+        use Form::{Content, Host, Lines, Part, Response, Result, Text};
+        let name = if name == Self::JSON { "part" } else { name };
+        let mut all = [Part, Response, Content, Result, Text, Lines, Host].into_iter();
+        all.find(|form| Self::NAMES[*form as usize] == name)
     }
 }
 
