@@ -184,9 +184,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
         let session = session.insert(open_session(options)?);
         session.remember_by_caller();
         let args = arguments(options, session, &input, &cx)?;
-        options.check_form(&args)?;
         ci::check_tool(options, session)?;
-        propagate::check_tool(options, session, &cx)?;
         let person = person(options, cancel);
         let mut how = call_options(options, person.as_ref());
         how.id = options.id.as_deref();

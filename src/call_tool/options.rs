@@ -13,7 +13,6 @@ use gemini_tools::builtin;
 use gemini_tools::session::{PolicyOptions, with_time_limit};
 use gemini_tools::tool::{Cancellation, ToolError};
 use gemini_tools::variables;
-use serde_json::Value;
 use std::env::args_os;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -73,27 +72,6 @@ impl CallToolOptions {
 
     pub(crate) fn shows_live(&self) -> bool {
         self.is_one_call() && !self.explain
-    }
-
-    /// Refuses arguments that contradict the form of the answer.
-    ///
-    /// # Errors
-    ///
-    /// Returns `invalid_tool_params` if a search with `--output lines` asks for context lines.
-    pub(crate) fn check_form(&self, args: &Value) -> Result<(), ToolError> {
-        let is_search =
-            builtin::find(&self.name).is_some_and(|known| known.name == "search_file_content");
-        if self.form != Some(Form::Lines) || !is_search {
-            return Ok(());
-        }
-        let wants_lines = |key: &&&str| args[**key].as_f64().is_some_and(|lines| lines > 0.0);
-        match ["context", "before", "after"].iter().find(wants_lines) {
-            None => Ok(()),
-            Some(key) => Err(ToolError::invalid(format!(
-                "--output lines prints matching lines only, but {key} asks for others."
-            ))
-            .with_hint(format!("Leave out {key}, or use --output text."))),
-        }
     }
 
     pub(crate) fn is_check(&self) -> bool {

@@ -3,9 +3,7 @@
 
 use crate::call_tool::options::CallToolOptions;
 use gemini_tools::answer::Answer;
-use gemini_tools::builtin;
-use gemini_tools::session::Session;
-use gemini_tools::tool::{Context, ErrorKind, ToolError};
+use gemini_tools::tool::ErrorKind;
 use serde_json::Value;
 
 pub(crate) const FLAG: &str = "--propagate-status";
@@ -15,29 +13,6 @@ pub(crate) const FLAG: &str = "--propagate-status";
 pub(crate) const OURS: u8 = 125;
 
 const TOO_LARGE: u8 = 255;
-
-pub(crate) fn check_tool(
-    options: &CallToolOptions,
-    session: &Session,
-    cx: &Context,
-) -> Result<(), ToolError> {
-    if !options.propagate_status {
-        return Ok(());
-    }
-    let runs = session.with_tool(&options.name, cx, |tool| {
-        let is_other =
-            builtin::find_exactly(tool.name()).is_some() && tool.name() != "run_shell_command";
-        !is_other && tool.info().server.is_none()
-    })?;
-    if runs {
-        return Ok(());
-    }
-    Err(ToolError::invalid(format!(
-        "{FLAG} is for commands, but {:?} runs none.",
-        options.name
-    ))
-    .with_hint("Use it with run_shell_command, or with a program of your own that is a tool."))
-}
 
 pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8) -> u8 {
     if !options.propagate_status {

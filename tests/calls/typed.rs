@@ -442,8 +442,6 @@ fn options_and_forms_that_exclude_each_other_are_refused() {
     for words in [&["--batch", "-t"][..], &["glob", "*", "--stream", "-t"]] {
         assert!(said(words).contains("prints lines of JSON"), "{words:?}");
     }
-    let lines = ["search_file_content", "TODO", "context=1", "-o", "lines"];
-    assert!(said(&lines).contains("Leave out context"));
 }
 
 #[test]
