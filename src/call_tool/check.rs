@@ -2,10 +2,10 @@
 //! report.
 
 use crate::call_tool::ci::{FOUND, UNCHECKED, document};
-use crate::call_tool::input::{arguments, read_bytes, read_input, unread};
+use crate::call_tool::input::{arguments, read_bytes, unread};
 use crate::call_tool::options::{CallToolOptions, CiFormat};
 use crate::call_tool::print::{Medium, print};
-use crate::call_tool::{call_options, open_session, person, shows_colours, status};
+use crate::call_tool::{call_options, input, open_session, person, shows_colours, status};
 use gemini_tools::answer::Answer;
 use gemini_tools::builtin;
 use gemini_tools::checks::baseline::Baseline;
@@ -178,24 +178,13 @@ impl Check {
         cancel: &Cancellation,
     ) -> Result<(), Failure> {
         let known = builtin::find(&options.name).is_some_and(|known| known.name == SEARCH);
-        let is_stdin = |file: &Path| file.as_os_str() == "-";
         if !known {
             let what = format!("Only a search can be a check, not {:?}.", options.name);
             return Err(ToolError::invalid(what)
                 .with_hint(format!("Use it with {SEARCH}."))
                 .into());
         }
-        if options.args.is_none() && options.files_from.as_deref().is_some_and(is_stdin) {
-            let what =
-                "Standard input has the list of files, so the pattern can't come from there.";
-            return Err(ToolError::invalid(what)
-                .with_hint("Give it as an argument: pattern=TODO.")
-                .into());
-        }
-        let input = match &options.args {
-            Some(_) => Vec::new(),
-            None => read_input(cancel)?,
-        };
+        let input = input(options, cancel)?;
         let cx = Context::new(cancel.clone(), false);
         let args = arguments(options, &self.session, &input, &cx)?;
         let args = self.session.with_tool(SEARCH, &cx, |tool| {
