@@ -94,18 +94,6 @@ impl Report {
         self.lines.borrow_mut().line_of(file, key)
     }
 
-    fn advice(&self) -> Option<&'static str> {
-        use gemini_tools::trust::{Distrust, Trust, TrustedBy};
-        match &*self.settings.trust {
-            Trust::Trusted(TrustedBy::Record) => Some("get_tools trust --remove takes it back"),
-            Trust::Trusted(_) => None,
-            Trust::Untrusted(
-                Distrust::Unknown | Distrust::Changed(_) | Distrust::ChangedByTool(_),
-            ) => Some("get_tools trust shows what it brings, and trusts it"),
-            Trust::Untrusted(_) => Some("that has to change first; get_tools trust can't"),
-        }
-    }
-
     fn json(&self) -> Value {
         let settings: Vec<Value> = self
             .in_force
@@ -213,8 +201,8 @@ impl Report {
     fn text(&self) -> String {
         let mut text = format!("Project {}\n", visible(&show_path(&self.root)));
         text.push_str(&format!("  {}", visible(&self.settings.trust.to_string())));
-        if let Some(advice) = self.advice().filter(|_| !self.brings.is_empty()) {
-            text.push_str(&format!("; {advice}"));
+        if !self.settings.trust.is_trusted() && !self.brings.is_empty() {
+            text.push_str("; get_tools trust shows what it brings");
         }
         text.push('\n');
         if let Some(obstacle) = &self.obstacle {

@@ -5,11 +5,9 @@
 use crate::get_tools::command::TrustOptions;
 use crate::get_tools::confirm::confirm;
 use crate::get_tools::print::{fail, page, print, warn};
-use gemini_tools::settings::{Scope, Settings, home};
+use gemini_tools::settings::home;
 use gemini_tools::text::{counted, harmless_lines, show_name, show_path, visible};
-use gemini_tools::trust::{
-    Distrust, Fingerprint, ProjectTrust, Trust, TrustedBy, list, remove, save,
-};
+use gemini_tools::trust::{Distrust, Fingerprint, Trust, TrustedBy, list, remove, save};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(options: &TrustOptions) -> u8 {
@@ -57,7 +55,7 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
     if seen.is_empty() {
         return Ok(print(b"The project brings nothing that needs trust.\n"));
     }
-    let shown = describe(home, &root, &trust, &seen);
+    let shown = describe(&root, &trust, &seen);
     let status = if asks {
         page(&root, shown.as_bytes())
     } else {
@@ -86,30 +84,12 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
 }
 
 /// Describes what trust would put in force: the project's files that need trust, with their whole
-/// text, and its settings that would then count. Also names the files that have changed since the
-/// project was trusted.
-fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Fingerprint) -> String {
+/// text. Also names those that have changed since the project was trusted.
+fn describe(root: &Path, trust: &Trust, seen: &Fingerprint) -> String {
     let mut text = format!("{} brings what can run:\n", visible(&show_path(root)));
     for file in seen.files() {
         text.push_str(&format!("\n  {}\n", visible(file)));
         text.push_str(&body(root, seen, file));
-    }
-    let untrusted = ProjectTrust::known(Trust::Untrusted(Distrust::Unknown));
-    let trusted = ProjectTrust::known(Trust::Trusted(TrustedBy::Caller));
-    let without = Settings::load_unexpanded(Some(home), root, untrusted);
-    let with = Settings::load_unexpanded(Some(home), root, trusted);
-    let mut is_first = true;
-    for one in with.in_force() {
-        let top = one.key.split('.').next().unwrap_or_default();
-        let is_new = without.needs_trust(&one.key) || without.needs_trust(top);
-        if !is_new || !one.from.contains(&Scope::Project) {
-            continue;
-        }
-        if std::mem::take(&mut is_first) {
-            text.push_str("\n  Settings that count then\n");
-        }
-        let (key, value) = (visible(&one.key), one.value.to_string());
-        text.push_str(&format!("      {key} = {}\n", visible(&value)));
     }
     if let Trust::Untrusted(Distrust::Changed(files) | Distrust::ChangedByTool(files)) = trust {
         text.push_str("\n  Changed since it was trusted\n");
