@@ -95,7 +95,7 @@ pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolErro
     })?;
     let workspace = &tool_env.workspace;
     #[cfg(feature = "full")]
-    let name = tool_env.settings.context_file_name.as_deref();
+    let name = tool_env.settings.context_file_names.first();
     #[cfg(not(feature = "full"))]
     let name = None;
     // A client whose memory file is not known uses Gemini CLI's.
@@ -116,7 +116,7 @@ pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolErro
 /// left out.
 #[cfg(feature = "full")]
 pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> {
-    let name = settings.context_file_name.as_deref();
+    let name = settings.context_file_names.first();
     let path = |host: &&ClientHost| path_of(workspace, host, name).ok();
     HOSTS.iter().filter_map(path).collect()
 }
@@ -126,7 +126,7 @@ pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> 
 fn path_of(
     workspace: &Workspace,
     host: &ClientHost,
-    name: Option<&str>,
+    name: Option<&String>,
 ) -> Result<PathBuf, ToolError> {
     let directory = host.directory(workspace.home()).ok_or_else(|| {
         ToolError::new(
@@ -137,7 +137,7 @@ fn path_of(
     })?;
     let name = name
         .filter(|_| host.is_gemini_cli())
-        .unwrap_or(host.memory_file);
+        .map_or(host.memory_file, String::as_str);
     if !is_file_name(name) {
         return Err(ToolError::new(
             ErrorKind::MemoryToolExecutionError,

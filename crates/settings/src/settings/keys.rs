@@ -64,18 +64,6 @@ keys! {
 /// The keys whose values are command lines, which may contain secrets.
 pub(super) const COMMANDS: [&str; 3] = [DISCOVERY.name, CALL.name, MCP_SERVER_COMMAND.name];
 
-/// Keys that are never read from a project's file, although Gemini CLI reads them in a trusted
-/// folder: they send credentials or conversations elsewhere, or run programs.
-const NEVER_FROM_PROJECTS: [&str; 7] = [
-    "security.auth",
-    "security.folderTrust",
-    "telemetry",
-    "advanced",
-    "hooks",
-    "admin",
-    "baseUrl",
-];
-
 /// Keys that restrict calls although their [`Rule`] does not show it: they name policy files, or
 /// files of which the journal must not keep content.
 const RESTRICTING: [&str; 3] = [POLICIES.name, ADMIN_POLICIES.name, UNDO_EXCLUDE.name];
@@ -121,18 +109,6 @@ impl Reader<'_> {
         self.read_undo();
         self.read_policy(home);
         self.read_mcp();
-    }
-
-    pub(super) fn note_what_never_counts(&mut self) {
-        for name in NEVER_FROM_PROJECTS {
-            if self.is_project() && self.at(name).is_some_and(|value| !value.is_null()) {
-                self.leave_out(
-                    "settings-scope",
-                    name,
-                    "left out, it is never taken from a project",
-                );
-            }
-        }
     }
 
     fn read_lists(&mut self) {
@@ -198,17 +174,14 @@ impl Reader<'_> {
         }
         let is_project = self.is_project();
         let may_be_named = |name: &str| !is_project || is_markdown_name(name);
-        match first_name(value).filter(|name| may_be_named(name)) {
-            Some(name) => {
-                self.into.context_file_name = Some(name.to_owned());
-                let all = all_names(value).into_iter();
-                self.into.context_file_names = all
-                    .filter(|name| may_be_named(name))
-                    .map(str::to_owned)
-                    .collect();
+        let all = all_names(value);
+        match all.first() {
+            Some(name) if may_be_named(name) => {
+                let all = all.into_iter().filter(|name| may_be_named(name));
+                self.into.context_file_names = all.map(str::to_owned).collect();
                 self.replaces(FILE_NAME);
             }
-            None if is_project && first_name(value).is_some() => {
+            Some(_) => {
                 let what = "left out, a project can name markdown files of no directory only";
                 self.leave_out("settings-value", FILE_NAME.name, what);
             }
@@ -292,16 +265,6 @@ fn in_home(paths: Vec<String>, home: Option<&Path>) -> Vec<PathBuf> {
         _ => PathBuf::from(path),
     };
     paths.into_iter().map(in_home).collect()
-}
-
-fn first_name(value: &Value) -> Option<&str> {
-    match value {
-        Value::Array(names) => names.first()?.as_str().map(str::trim),
-        other => other
-            .as_str()
-            .map(str::trim)
-            .filter(|name| !name.is_empty()),
-    }
 }
 
 fn all_names(value: &Value) -> Vec<&str> {

@@ -67,14 +67,11 @@ pub struct Settings {
     /// The number of seconds without output after which a command is killed
     /// (`tools.shell.inactivityTimeout`); zero for never. An untrusted project can only lower it.
     pub shell_idle_secs: Option<u64>,
-    /// The first name in `context.fileName` (`contextFileName`), which is the file that memories
-    /// are written to. A project's name replaces the user's, as in Gemini CLI, but only if it is
-    /// that of a Markdown file without a directory. With another name, such as `settings.json`, a
-    /// project could have memories written into other files of the user.
-    pub context_file_name: Option<String>,
-    /// All names in `context.fileName`, which are the files that memories are read from. Of a
-    /// project's names, only those of Markdown files without a directory count. Empty if no file
-    /// sets them.
+    /// The names in `context.fileName` (`contextFileName`), which are the files that memories are
+    /// read from; they are written to the first. A project's names replace the user's, as in Gemini
+    /// CLI, but only those of Markdown files without a directory count. With another name, such as
+    /// `settings.json`, a project could have memories written into other files of the user. Empty if
+    /// no file sets them.
     pub context_file_names: Vec<String>,
     /// The settings of the sandbox in which commands run.
     pub sandbox: SandboxSettings,
@@ -243,9 +240,6 @@ impl Settings {
             into: self,
         };
         reader.read_all(home);
-        if !expands {
-            reader.note_what_never_counts();
-        }
         self.files.push((scope, path));
     }
 

@@ -46,12 +46,13 @@ fn a_project_names_the_context_file_only_if_it_is_markdown_of_no_directory() {
         (r#"{"contextFileName": ["X.MD", "y.md"]}"#, "X.MD"),
         (r#"{"context": {"fileName": "a/x.md"}}"#, "a/b.txt"),
         (r#"{"context": {"fileName": "settings.json"}}"#, "a/b.txt"),
-        (r#"{"context": {"fileName": ["", "x.md"]}}"#, "a/b.txt"),
+        (r#"{"context": {"fileName": ["", "x.md"]}}"#, "x.md"),
     ] {
         let settings = load(user, project);
-        assert_eq!(settings.context_file_name.as_deref(), Some(name));
+        let first = settings.context_file_names.first();
+        assert_eq!(first.map(String::as_str), Some(name));
     }
-    assert_eq!(load("{}", "{}").context_file_name, None);
+    assert!(load("{}", "{}").context_file_names.is_empty());
 }
 
 #[test]
@@ -294,7 +295,6 @@ fn name_every_field(settings: &Settings) {
         truncate_threshold: _,
         include_directories: _,
         shell_idle_secs: _,
-        context_file_name: _,
         context_file_names: _,
         sandbox,
         undo: _,
@@ -351,18 +351,10 @@ fn wider_lists(after: &Settings, before: &Settings) -> Vec<(&'static str, bool)>
     let (core, mcp) = (after.core.as_ref(), &after.mcp);
     let allowed = mcp.allowed.as_ref();
     let is_plain = |name: &String| !name.contains('/') && name.to_lowercase().ends_with(".md");
-    let is_bounded = |name: &String| {
-        before.context_file_names.contains(name)
-            || before.context_file_name.as_ref() == Some(name)
-            || is_plain(name)
-    };
+    let is_bounded = |name: &String| before.context_file_names.contains(name) || is_plain(name);
     vec![
         ("core", leaves_no_more(core, before.core.as_ref())),
         ("exclude", is_part(&before.exclude, &after.exclude)),
-        (
-            "context_file_name",
-            after.context_file_name.iter().all(is_bounded),
-        ),
         (
             "context_file_names",
             after.context_file_names.iter().all(is_bounded),
