@@ -358,7 +358,7 @@ fn the_form_for_hosts_says_which_media_it_does_not_show() {
     };
     assert_eq!(
         read("pixel.png"),
-        "The content is not shown (image/png, 214 KB)."
+        "The content is not shown (image/png, 214008 bytes)."
     );
     assert_eq!(
         read("wide.txt"),

@@ -618,13 +618,8 @@ fn host_line(part: &Part) -> Option<String> {
         (Some(data), _) => {
             // Base64 encodes three bytes in four characters.
             let bytes = data.data.trim_end_matches('=').len() * 3 / 4;
-            let size = match bytes {
-                ..1000 => format!("{bytes} bytes"),
-                1000..1_000_000 => format!("{} KB", bytes / 1000),
-                _ => format!("{:.1} MB", bytes as f64 / 1e6),
-            };
             let mime = data.mime_type.split_whitespace().collect::<String>();
-            format!("The content is not shown ({mime}, {size}).")
+            format!("The content is not shown ({mime}, {bytes} bytes).")
         }
         (None, Some(file)) => format!(
             "The content is not shown ({}, {}).",

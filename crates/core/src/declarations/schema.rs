@@ -238,12 +238,9 @@ impl SchemaRepair<'_> {
         place: &str,
     ) -> Result<(), Diagnostic> {
         let Some(found) = find(&self.root, &target) else {
-            let leads = if target.starts_with('#') {
-                "leads nowhere"
-            } else {
-                "leads out of the declaration"
-            };
-            let message = format!("The reference {target:?} {leads}; the tool is left out.");
+            let message = format!(
+                "The reference {target:?} leads nowhere in the declaration; the tool is left out."
+            );
             return Err(self.refusal("reference", place, message));
         };
         let mut found = found.clone();

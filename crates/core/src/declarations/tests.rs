@@ -311,7 +311,7 @@ fn what_can_not_be_known_costs_the_tool() {
         (
             of(&json!({"$ref": "other.json"})),
             "reference",
-            "out of the declaration",
+            "leads nowhere",
         ),
         (
             with(&json!({"type": "string"})),
