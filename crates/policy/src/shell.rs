@@ -29,6 +29,7 @@
 use super::arguments::Meant;
 use super::rule::RuleSubject;
 use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Rule, Verdict, defaults, guard, safe};
+use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_shell::{Analysis, Command, analyse};
 use serde_json::{Map, Value};
@@ -255,12 +256,7 @@ fn ask(call: &PolicyCall<'_>, allowed: Verdict, rule: &str) -> Verdict {
 }
 
 fn about(verdict: Verdict, part: &str, is_unknown: bool) -> Verdict {
-    let part = part.trim();
-    let end = part
-        .char_indices()
-        .nth(200)
-        .map_or(part.len(), |(at, _)| at);
-    let part = &part[..end];
+    let part = excerpt(part.trim(), 200);
     let what = if is_unknown {
         format!("What {part:?} runs can't be known beforehand.")
     } else {

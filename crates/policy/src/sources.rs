@@ -69,13 +69,7 @@ impl Policy {
         root: &Path,
         options: &PolicyOptions,
     ) -> Self {
-        let mut policy = Self {
-            root: root.to_owned(),
-            trust: settings.trust.clone(),
-            forbids_yolo: settings.disable_yolo,
-            keeps_no_answers: settings.disable_always_allow,
-            ..Self::default()
-        };
+        let mut policy = Self::without_files(settings, settings.trust.clone(), root);
         // They are reported with the settings.
         if let Some(fault) = settings.problems.first() {
             policy.refuse(Tier::User, fault);
@@ -118,16 +112,21 @@ impl Policy {
         policy
     }
 
-    /// Makes a policy from texts, each with its tier and file name, for tests of rules.
-    #[must_use]
-    pub fn from_texts(texts: &[(Tier, PathBuf, String)], settings: &Settings, root: &Path) -> Self {
-        let mut policy = Self {
+    fn without_files(settings: &Settings, trust: ProjectTrust, root: &Path) -> Self {
+        Self {
             root: root.to_owned(),
-            trust: ProjectTrust::known(Trust::Trusted(TrustedBy::Caller)),
+            trust,
             forbids_yolo: settings.disable_yolo,
             keeps_no_answers: settings.disable_always_allow,
             ..Self::default()
-        };
+        }
+    }
+
+    /// Makes a policy from texts, each with its tier and file name, for tests of rules.
+    #[must_use]
+    pub fn from_texts(texts: &[(Tier, PathBuf, String)], settings: &Settings, root: &Path) -> Self {
+        let trust = ProjectTrust::known(Trust::Trusted(TrustedBy::Caller));
+        let mut policy = Self::without_files(settings, trust, root);
         for (tier, path, text) in texts {
             policy.add_text(path, *tier, text, *tier != Tier::Extension);
         }

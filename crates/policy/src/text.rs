@@ -13,45 +13,27 @@ const MAX_PATTERN_CHARS: usize = 2048;
 /// Returns arguments as JSON with sorted keys. Before and after each pair of the outermost object
 /// is a NUL character, which occurs nowhere else, so that a pattern can match a pair as a whole.
 pub(super) fn stable_json(args: &Map<String, Value>) -> String {
-    let mut out = String::new();
-    object(args, "\0", &mut out);
-    out
+    object(args, "\0")
 }
 
-fn object(map: &Map<String, Value>, mark: &str, out: &mut String) {
-    let mut keys: Vec<&String> = map.keys().collect();
+fn object(map: &Map<String, Value>, mark: &str) -> String {
+    let mut pairs: Vec<(&String, &Value)> = map.iter().collect();
     // JavaScript sorts by UTF-16 code units.
-    keys.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
-    out.push('{');
-    for (i, key) in keys.into_iter().enumerate() {
-        if i > 0 {
-            out.push(',');
-        }
-        out.push_str(mark);
-        out.push_str(&quoted(key));
-        out.push(':');
-        value(&map[key], out);
-        out.push_str(mark);
-    }
-    out.push('}');
+    pairs.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+    let pairs = pairs.into_iter();
+    let pairs = pairs.map(|(key, value)| format!("{mark}{}:{}{mark}", quoted(key), json(value)));
+    format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
 }
 
-fn value(value_: &Value, out: &mut String) {
-    match value_ {
-        Value::Object(map) => object(map, "", out),
+fn json(value: &Value) -> String {
+    match value {
+        Value::Object(map) => object(map, ""),
         Value::Array(items) => {
-            out.push('[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                value(item, out);
-            }
-            out.push(']');
+            let items = items.iter().map(json);
+            format!("[{}]", items.collect::<Vec<_>>().join(","))
         }
-        Value::String(text) => out.push_str(&quoted(text)),
-        Value::Number(n) => out.push_str(&number(n)),
-        Value::Bool(_) | Value::Null => out.push_str(&value_.to_string()),
+        Value::Number(n) => number(n),
+        Value::String(_) | Value::Bool(_) | Value::Null => value.to_string(),
     }
 }
 
