@@ -149,16 +149,10 @@ fn push_quoted(pattern: &mut String, text: &str) {
     }
 }
 
-/// The first place where a text is more than plain shell.
+/// The first place where a text is more than plain shell, in words: the construct as it is written,
+/// or the limit that the text exceeds, and its line and column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotPlain {
-    /// The position, in bytes.
-    pub at: usize,
-    /// The line and the column of the position, counted from one.
-    pub line_and_column: (usize, usize),
-    /// The construct as it is written, or the limit that the text exceeds.
-    pub construct: String,
-}
+pub struct NotPlain(String);
 
 impl NotPlain {
     pub(super) fn new(text: &str, at: usize, limit: Option<&'static str>) -> Self {
@@ -174,39 +168,32 @@ impl NotPlain {
         }
         let (before, rest) = text.split_at(at);
         let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-        let first = rest.chars().next();
-        let construct = match (limit, first) {
+        let construct = match (limit, rest.chars().next()) {
             (Some(limit), _) => limit.to_owned(),
             (None, None) => "the end".to_owned(),
             (None, Some('`')) => "a backtick".to_owned(),
             (None, Some(first)) if first.is_control() => "a control character".to_owned(),
             (None, Some(first)) => {
-                let is_same = |c: &char| !c.is_whitespace() && is_word(*c) == is_word(first);
+                let is_blank = first.is_whitespace();
+                let is_same =
+                    |c: &char| !is_blank && !c.is_whitespace() && is_word(*c) == is_word(first);
                 let most = if is_word(first) { 30 } else { 3 };
-                let taken: String = rest.chars().take(most).take_while(is_same).collect();
-                let taken = if taken.is_empty() {
-                    first.to_string()
-                } else {
-                    taken
-                };
-                format!("`{taken}`").replace('\n', "\\n")
+                let more = rest.chars().skip(1).take(most - 1).take_while(is_same);
+                format!("`{first}{}`", more.collect::<String>())
             }
         };
         let line = before.rsplit('\n').next().unwrap_or_default();
-        Self {
-            at,
-            line_and_column: (before.matches('\n').count() + 1, line.chars().count() + 1),
-            construct,
-        }
+        let column = line.chars().count() + 1;
+        Self(match before.matches('\n').count() {
+            0 => format!("{construct} at column {column}"),
+            lines => format!("{construct} at line {}, column {column}", lines + 1),
+        })
     }
 }
 
 impl fmt::Display for NotPlain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line_and_column {
-            (1, column) => write!(f, "{} at column {column}", self.construct),
-            (line, column) => write!(f, "{} at line {line}, column {column}", self.construct),
-        }
+        f.write_str(&self.0)
     }
 }
 
