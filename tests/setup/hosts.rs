@@ -430,14 +430,14 @@ fn a_file_that_the_host_cannot_read_is_refused_and_stays() {
             "qwen",
             ".qwen/settings.json",
             "{\"a\": 1,}",
-            "no commas after the last value",
+            "trailing commas are not allowed",
         ),
         ("codex", ".codex/config.toml", "model = ", "line 1"),
         (
             "codex",
             ".codex/config.toml",
             "mcp_servers = 1",
-            "mcp_servers must be a table",
+            "mcp_servers must be an object",
         ),
         (
             "vscode",

@@ -49,18 +49,11 @@ impl Syntax {
     }
 
     pub(crate) fn check(self, host: &str, text: &str) -> Result<(), String> {
-        let takes = match self {
-            Self::Json => "JSON without comments",
-            Self::Comments => {
-                "UTF-8 without a byte order mark, and JSON with comments, but no commas after the last value, no single quotes and no keys without quotes"
-            }
-            Self::Lenient => "JSON with comments",
-            Self::Toml => "TOML",
-            Self::Yaml => "YAML",
-        };
         self.value(text).map(drop).map_err(|e| {
             let fault = e.trim_end_matches(['.', '\n']);
-            format!("{host} can't read it: {fault}. It takes {takes}: correct that line, then run get_tools init again")
+            format!(
+                "{host} can't read it: {fault}. Correct that line, then run get_tools init again"
+            )
         })
     }
 }

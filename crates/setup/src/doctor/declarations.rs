@@ -5,6 +5,7 @@ use super::{DoctorReport, State};
 use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::declarations::{self as declaration, Names};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
+use gemini_tools_core::json;
 use gemini_tools_core::text::counted;
 use serde_json::Value;
 
@@ -24,7 +25,7 @@ pub(super) fn check(text: &[u8], report: &mut DoctorReport) -> DeclaredNames {
         // The output was parsed before this is called, so parsing can't fail.
         return DeclaredNames::default();
     };
-    let items: Vec<Value> = serde_json::from_slice(text).unwrap_or_default();
+    let items: Vec<Value> = json::read_unlimited(text).unwrap_or_default();
     let findings = outcome.findings.into_iter().map(as_the_host_takes_it);
     report.findings.extend(findings);
     let tools = counted(outcome.tools.len(), "tool");

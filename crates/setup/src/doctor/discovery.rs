@@ -75,15 +75,9 @@ fn judge(seen: &ProgramRun) -> Result<Vec<u8>, Diagnostic> {
         let help = "Run it by hand in the project's root and fix what it says.";
         return Err(fault("discovery-fails", what, NO_TOOLS, help));
     }
-    // Gemini CLI trims the output with JavaScript's `trim()`, which removes a byte-order mark, too.
-    let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
-    let text = match std::str::from_utf8(&seen.stdout) {
-        Ok(text) => text.trim_matches(is_blank).as_bytes(),
-        Err(_) => &seen.stdout,
-    };
-    let reason = match gemini_tools_core::json::read_unlimited::<Value>(text) {
+    let reason = match gemini_tools_core::json::read_unlimited::<Value>(&seen.stdout) {
         Ok(Value::Array(list)) if list.is_empty() => "no tool is in it".to_owned(),
-        Ok(Value::Array(_)) => return Ok(text.to_vec()),
+        Ok(Value::Array(_)) => return Ok(seen.stdout.clone()),
         Ok(_) => "it is not an array".to_owned(),
         Err(e) => e.to_string(),
     };

@@ -141,15 +141,8 @@ impl SetupPlace<'_> {
         if !self.is_projects(path) || file.starts_with(&root) && !file.starts_with(&users) {
             return Ok(file);
         }
-        if path
-            .strip_prefix(self.root)
-            .is_ok_and(|rest| file == root.join(rest))
-        {
-            let reason = "it is one of your own files, which are for all of your projects; set them up with get_tools init --user";
-            return Err(InitError::new(path, reason));
-        }
         let reason = format!(
-            "a link makes it {}, which is not a file of this project; remove the link, or set up all of your projects with get_tools init --user",
+            "it is {}, which is not a file of this project alone; remove the link that leads there, or set up all of your projects with get_tools init --user",
             show_path(&file)
         );
         Err(InitError::new(path, reason))

@@ -109,7 +109,7 @@ pub(super) fn set(syntax: Syntax, text: &str, set: &Set) -> Result<Option<(Strin
     }
     let (splices, made) = match (now, new) {
         (None, Some(new)) => {
-            let (depth, above) = deepest(syntax, &document, at)?;
+            let (depth, above) = deepest(&document, at)?;
             let made = at.len() - depth - 1;
             (page.insertions(at, (depth, above), new), made)
         }
@@ -134,11 +134,7 @@ pub(super) fn set(syntax: Syntax, text: &str, set: &Set) -> Result<Option<(Strin
 /// # Errors
 ///
 /// Returns which value would have to be an object and is none.
-fn deepest<'a>(
-    syntax: Syntax,
-    document: &'a Value,
-    at: &[String],
-) -> Result<(usize, &'a Value), String> {
+fn deepest<'a>(document: &'a Value, at: &[String]) -> Result<(usize, &'a Value), String> {
     let mut depths = (0..at.len()).rev();
     let deepest = depths.find_map(|depth| Some((depth, get(document, &at[..depth])?)));
     let (depth, above) = deepest.unwrap_or((0, document));
@@ -149,13 +145,8 @@ fn deepest<'a>(
         0 => "it must hold".to_owned(),
         _ => format!("{} must be", at[..depth].join(".")),
     };
-    let what = match syntax {
-        Syntax::Toml => "a table",
-        Syntax::Yaml => "a mapping",
-        _ => "an object",
-    };
     Err(format!(
-        "{must} {what}: correct that, then run get_tools init again"
+        "{must} an object: correct that, then run get_tools init again"
     ))
 }
 
@@ -496,11 +487,11 @@ mod tests {
             ),
             (Syntax::Lenient, "{\n\"s\": [] }", "s must be an object"),
             (Syntax::Lenient, "{", "line 1"),
-            (Syntax::Toml, "\ns = 1", "s must be a table"),
+            (Syntax::Toml, "\ns = 1", "s must be an object"),
             (Syntax::Toml, "\na = \n", "line 2"),
-            (Syntax::Toml, "[[s]]", "s must be a table"),
-            (Syntax::Yaml, "- a\n", "it must hold a mapping"),
-            (Syntax::Yaml, "s: 1\n", "s must be a mapping"),
+            (Syntax::Toml, "[[s]]", "s must be an object"),
+            (Syntax::Yaml, "- a\n", "it must hold an object"),
+            (Syntax::Yaml, "s: 1\n", "s must be an object"),
             (
                 Syntax::Yaml,
                 "b: &b {}\ns: *b\n",
