@@ -2,20 +2,14 @@
 
 use crate::git;
 use gemini_tools_builtin_tools::patch::unquoted;
-use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::Workspace;
-use gemini_tools_workspace::lines::{encoding_of, read_range};
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// How much is kept of a line of a patch, in bytes: enough for the names in its headings.
 const LINE_BYTES: usize = 64 * 1024;
-
-const MAX_DECODED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The command that compares the files with a commit. Its options override settings that change
 /// what it prints. It runs no external diff and no textconv program, and does not look into
@@ -45,7 +39,8 @@ impl ChangedLines {
 
     /// Returns true if the line with this number, from 1, was added to the file.
     pub fn has_line(&self, file: &[u8], line: u64) -> bool {
-        self.0.get(file).is_some_and(|lines| has_line(lines, line))
+        let ranges = self.0.get(file).map_or(&[][..], Vec::as_slice);
+        ranges.iter().any(|range| range.contains(&line))
     }
 
     /// Returns the names of the files that are new or have changed, sorted.
@@ -97,12 +92,9 @@ pub fn lines(
     git::stream(root, &diff, cancel, &mut |bytes| patch.push(bytes))?;
     let prefix = prefix(root, cancel)?;
     for (name, added) in patch.files {
-        let Some(name) = name.strip_prefix(&*prefix).map(<[u8]>::to_vec) else {
-            continue;
-        };
-        let decode = || decoded_lines(workspace, &name, &added.lines);
-        let decoded = added.is_raw.then(decode).flatten();
-        lines.0.insert(name, decoded.unwrap_or(added.lines));
+        if let Some(name) = name.strip_prefix(&*prefix) {
+            lines.0.insert(name.to_vec(), added);
+        }
     }
     Ok(lines)
 }
@@ -127,29 +119,6 @@ fn prefix(root: &Path, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     let mut prefix = git::output(root, &["rev-parse", "--show-prefix"], cancel)?;
     prefix.pop();
     Ok(prefix)
-}
-
-/// Git ends a line at each byte 0x0A, which other characters of UTF-16 and UTF-32 have, too. Turns
-/// lines as git counts them into lines of the file's text; `None` if the file can't be read.
-fn decoded_lines(
-    workspace: &Workspace,
-    name: &[u8],
-    lines: &[Range<u64>],
-) -> Option<Vec<Range<u64>>> {
-    let path = Path::new(OsStr::from_bytes(name));
-    let open = workspace.open_file(&workspace.place_of(path)?).ok()?;
-    let encoding = encoding_of(&open).ok()??;
-    let bytes = read_range(&open.file, 0, open.size().min(MAX_DECODED_BYTES)).ok()?;
-    let (mut decoded, mut start) = (Vec::new(), 1);
-    for (number, line) in (1..).zip(encoding.decode(&bytes).split_inclusive('\n')) {
-        let end = start + count_newlines(&encoding.encode(line).ok()?);
-        let rest = u64::from(!line.ends_with('\n'));
-        if (start..end + rest).any(|raw| has_line(lines, raw)) {
-            push_line(&mut decoded, number);
-        }
-        start = end;
-    }
-    Some(decoded)
 }
 
 /// Splits a list of names: at NUL bytes if it contains any, otherwise at line feeds. Empty names
@@ -181,21 +150,12 @@ fn merge_base(root: &Path, base: &str, cancel: &Cancellation) -> Result<String, 
 
 #[derive(Default)]
 struct Patch {
-    files: HashMap<Vec<u8>, Added>,
+    files: HashMap<Vec<u8>, Vec<Range<u64>>>,
     file: Option<Vec<u8>>,
-    /// The lines of the current hunk that are still to come. Only their first byte is looked at,
-    /// because the text of a removed line may look like a heading of the patch.
-    old: Range<u64>,
-    new: Range<u64>,
+    /// How many lines of the current hunk are still to come. Only their first byte tells what they
+    /// are, because the text of a removed line may look like a heading of the patch.
+    left: u64,
     line: Vec<u8>,
-}
-
-#[derive(Default)]
-struct Added {
-    lines: Vec<Range<u64>>,
-    /// True if a line has a zero byte. The file may then be UTF-16, which git has not been told to
-    /// decode, and git's lines are not those of its text.
-    is_raw: bool,
 }
 
 impl Patch {
@@ -212,54 +172,37 @@ impl Patch {
     }
 
     fn push_line(&mut self, line: &[u8]) {
-        if !self.old.is_empty() || !self.new.is_empty() {
-            match line.first() {
-                // The remark `\ No newline at end of file` is not a line of the file.
-                Some(b'\\') => {}
-                Some(b'-') => self.old.start += 1,
-                Some(b'+') => {
-                    if let Some(file) = &self.file {
-                        let added = self.files.entry(file.clone()).or_default();
-                        added.is_raw |= line.contains(&0);
-                        push_line(&mut added.lines, self.new.start);
-                    }
-                    self.new.start += 1;
-                }
-                // A line of context, which the variable `GIT_DIFF_OPTS` may ask for.
-                _ => {
-                    self.old.start += 1;
-                    self.new.start += 1;
-                }
+        if self.left > 0 {
+            // The remark `\ No newline at end of file` is not a line of the file.
+            self.left -= u64::from(!line.starts_with(b"\\"));
+            // In UTF-16, git's lines are not those of the text, so all of its lines count.
+            if line.contains(&0)
+                && let Some(ranges) = self.file.as_ref().and_then(|file| self.files.get_mut(file))
+            {
+                ranges.push(0..u64::MAX);
             }
         } else if let Some(name) = line.strip_prefix(b"+++ ") {
             self.file = name_of(name);
-        } else if let Some(ranges) = line.strip_prefix(b"@@ -").and_then(hunk) {
-            (self.old, self.new) = ranges;
+        } else if let Some((left, added)) = line.strip_prefix(b"@@ -").and_then(hunk) {
+            self.left = left;
+            if let Some(file) = &self.file {
+                self.files.entry(file.clone()).or_default().push(added);
+            }
         }
     }
 }
 
-fn has_line(ranges: &[Range<u64>], line: u64) -> bool {
-    let at = ranges.partition_point(|range| range.end <= line);
-    ranges.get(at).is_some_and(|range| range.contains(&line))
-}
-
-fn push_line(ranges: &mut Vec<Range<u64>>, line: u64) {
-    match ranges.last_mut() {
-        Some(last) if last.end == line => last.end += 1,
-        _ => ranges.push(line..line + 1),
-    }
-}
-
-fn hunk(line: &[u8]) -> Option<(Range<u64>, Range<u64>)> {
+/// Returns how many lines a hunk without context has, and which lines it adds.
+fn hunk(line: &[u8]) -> Option<(u64, Range<u64>)> {
     let line = std::str::from_utf8(line.split(|b| *b == b'@').next()?).ok()?;
     let (old, new) = line.trim().split_once(" +")?;
     let range = |text: &str| {
         let (start, count) = text.split_once(',').unwrap_or((text, "1"));
         let start: u64 = start.parse().ok()?;
-        Some(start..start + count.parse::<u64>().ok()?)
+        Some((start, count.parse::<u64>().ok()?))
     };
-    Some((range(old)?, range(new)?))
+    let ((_, removed), (start, added)) = (range(old)?, range(new)?);
+    Some((removed + added, start..start + added))
 }
 
 /// Reads the file name after `+++ ` without its prefix `b/`. Git quotes a name that has special
@@ -289,9 +232,6 @@ mod tests {
             let mut read = Patch::default();
             patch.chunks(size).for_each(|piece| read.push(piece));
             read.files
-                .into_iter()
-                .map(|(name, added)| (name, added.lines))
-                .collect()
         };
         let whole = read(patch.len());
         for size in 1..9 {
@@ -311,19 +251,11 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_context_are_not_added() {
-        let patch = "+++ b/x\n@@ -1,4 +1,4 @@\n kept\n-old\n\n+new\n +++ b/y\n\
-                     diff --git a/z b/z\n--- a/z\n+++ b/z\n@@ -3,0 +4 @@\n+new\n";
-        let lines = added(patch.as_bytes());
-        let has = |file| {
-            (0..10)
-                .filter(|n| lines.has_line(file, *n))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(
-            (has(b"x"), has(b"y"), has(b"z")),
-            (vec![3], vec![], vec![4])
-        );
+    fn every_line_counts_as_added_in_a_file_whose_lines_git_can_not_tell() {
+        let lines =
+            added(b"--- a/x\n+++ b/x\n@@ -7 +7 @@\n-\0a\n+\0b\n+++ b/y\n@@ -0,0 +3 @@\n+z\n");
+        assert!(lines.has_line(b"x", 1) && lines.has_line(b"x", 99));
+        assert!(lines.has_line(b"y", 3) && !lines.has_line(b"y", 4));
     }
 
     #[test]
@@ -393,21 +325,6 @@ mod tests {
         assert!(git.status().expect("git runs").success(), "{arguments:?}");
     }
 
-    /// Writes a file in UTF-16 whose lines contain bytes that git takes for line feeds. The first
-    /// line contains one, too, and what precedes it is a line of its own for git.
-    fn write_wide(path: &Path, lines: &[String], is_big: bool) {
-        let line = |line: &String| format!("{0}\u{10a}{0}\u{a41}{line}", line.trim_end());
-        let text: String = lines.iter().map(line).collect();
-        let units = format!("\u{feff}\u{a0a}\n{text}");
-        let order = if is_big {
-            u16::to_be_bytes
-        } else {
-            u16::to_le_bytes
-        };
-        let bytes = units.encode_utf16().flat_map(order);
-        std::fs::write(path, bytes.collect::<Vec<_>>()).expect("written");
-    }
-
     #[test]
     fn no_setting_of_git_changes_which_lines_were_added_or_runs_a_program() {
         let given = std::env::var("GEMINI_TOOLS_SEED").ok();
@@ -420,17 +337,15 @@ mod tests {
             std::fs::create_dir_all(&below).expect("made");
             let root = [top.path(), &below][random.below(2)];
             let workspace = Workspace::open_at(root, &[], None).expect("a workspace");
-            let is_big = random.below(2) == 0;
             // A file can be moved into the root from elsewhere in the repository.
             let write = |name: &str, lines: &[String]| match name {
                 "moved" | ".gitattributes" => {
                     std::fs::write(top.path().join(name), lines.concat()).expect("written");
                 }
-                "wide" => write_wide(&root.join(name), lines, is_big),
                 _ => std::fs::write(root.join(name), lines.concat()).expect("written"),
             };
             let (mut made, mut files) = (0, Vec::new());
-            for name in ["a", "b c", "d\u{fc}\t", "same", "moved", "wide", "z"] {
+            for name in ["a", "b c", "d\u{fc}\t", "same", "moved", "z"] {
                 let (lines, _) = random.change(&vec![String::new(); 20], &mut made);
                 let lines: Vec<_> = lines.into_iter().filter(|line| !line.is_empty()).collect();
                 write(name, &lines);
@@ -462,15 +377,12 @@ mod tests {
                 if *name == "moved" {
                     *name = "moved to";
                 }
-                let (new, mut wanted) = match *name {
+                let (new, wanted) = match *name {
                     "same" | "moved to" => (old.clone(), BTreeSet::new()),
                     _ => random.change(old, &mut made),
                 };
                 write(name, &new);
                 *old = new;
-                if *name == "wide" {
-                    wanted = wanted.iter().map(|line| line + 1).collect();
-                }
                 let compared = lines(&workspace, "HEAD", &Cancellation::default());
                 let found = compared.expect("compared");
                 let has = |line: &u64| found.has_line(name.as_bytes(), *line);

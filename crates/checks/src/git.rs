@@ -47,10 +47,11 @@ const VARIABLES: [(&str, &str); 4] = [
     ("GIT_TERMINAL_PROMPT", "0"),
 ];
 
-/// Variables that hold settings, or name a program.
-const LEFT_OUT: [&str; 3] = [
+/// Variables that hold settings, name a program, or ask for lines of context.
+const LEFT_OUT: [&str; 4] = [
     "GIT_CONFIG_COUNT",
     "GIT_CONFIG_PARAMETERS",
+    "GIT_DIFF_OPTS",
     "GIT_EXTERNAL_DIFF",
 ];
 
