@@ -27,9 +27,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
-use std::sync::OnceLock;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
 
 const MAX_LITERALS: usize = 64;
 
@@ -39,11 +36,7 @@ const GROUP: usize = 64;
 
 const MAX_GROUPS: usize = 8;
 
-const SAMPLE: usize = 512;
-
 const MIN_LITERAL: usize = 3;
-
-const WINDOW: usize = 4;
 
 const FOLDED: [&str; 2] = ["\u{212a}", "\u{17f}"];
 
@@ -154,86 +147,41 @@ fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
 /// If there are no more than `FEW_PATTERNS` patterns, each counts as possible in every text: so few
 /// rule a text out sooner by themselves.
 ///
-/// A literal text that most files have, such as `if (`, rules nothing out, and each place where it
-/// stands interrupts the search. Which literal texts are so common depends on the files. So for the
-/// first `SAMPLE` texts, it is counted how many of them each pattern could match in. From then on,
-/// patterns that could match in more than half of them are not looked for and count as possible.
-///
 /// A searcher looks for up to `GROUP` literal texts, and there are at most `MAX_GROUPS` searchers,
-/// each of which looks through the whole text. A searcher compares at most `WINDOW` bytes at once,
-/// and no more than its shortest literal text has, which is why none is shorter than `MIN_LITERAL`.
-/// It stops wherever these bytes are, or seem to it to be. So it looks for the part of each literal
-/// text that is rarest by the bytes of the first texts, for example `py(x` rather than `strc` of
-/// `strcpy(x`.
+/// each of which looks through the whole text. A searcher compares a few bytes at once, and no more
+/// than its shortest literal text has, which is why none is shorter than `MIN_LITERAL`.
 #[derive(Debug)]
 pub struct Prefilter {
-    all: Searchers,
-    rare: OnceLock<Searchers>,
-    looked: AtomicUsize,
-    found: Vec<AtomicUsize>,
-    bytes: [AtomicUsize; 256],
-    texts: Vec<(Vec<u8>, usize)>,
+    groups: Vec<Group>,
     /// Indices of the patterns that ignore case. They may match without their literal texts in a
     /// text with one of the characters `FOLDED`, the Kelvin sign and the long s: these equal the
     /// letters k and s where case is ignored.
     folding: Vec<usize>,
-    always: Vec<usize>,
-}
-
-#[derive(Debug)]
-struct Searchers {
-    groups: Vec<Group>,
     /// Indices of the patterns that may match in every text, because no literal texts of theirs are
     /// looked for.
     always: Vec<usize>,
 }
 
-impl Searchers {
-    fn new(texts: &[(Vec<u8>, usize)], mut always: Vec<usize>, bytes: &[AtomicUsize; 256]) -> Self {
-        let mut groups = Vec::new();
-        for texts in texts.chunks(GROUP) {
-            match Group::new(texts, bytes) {
-                Some(group) => groups.push(group),
-                // The processor lacks the vector instructions that the searcher needs.
-                None => always.extend(texts.iter().map(|(_, pattern)| *pattern)),
-            }
-        }
-        Self { groups, always }
-    }
-}
-
-/// The literal texts that one searcher finds, by the byte at which it finds them. It compares 16 or
-/// 32 bytes at a time and can't ignore case. So if some pattern ignores case, the literal texts and
-/// the searched text are in lower case.
+/// The literal texts that one searcher finds, each with the index of its pattern, by their first
+/// byte. It compares 16 or 32 bytes at a time and can't ignore case. So if some pattern ignores
+/// case, the literal texts and the searched text are in lower case.
 #[derive(Debug)]
 struct Group {
     searcher: packed::Searcher,
-    by_byte: BTreeMap<u8, Vec<Literal>>,
-}
-
-/// A literal text, the index of its pattern, and where the part of it begins that a searcher looks
-/// for.
-#[derive(Debug)]
-struct Literal {
-    text: Vec<u8>,
-    start: usize,
-    pattern: usize,
+    by_byte: BTreeMap<u8, Vec<(Vec<u8>, usize)>>,
 }
 
 impl Group {
-    fn new(texts: &[(Vec<u8>, usize)], bytes: &[AtomicUsize; 256]) -> Option<Self> {
+    /// Returns `None` if the processor lacks the vector instructions that the searcher needs.
+    fn new(texts: &[(Vec<u8>, usize)]) -> Option<Self> {
+        let searcher = packed::Searcher::new(texts.iter().map(|(text, _)| text))?;
         let mut by_byte = BTreeMap::<_, Vec<_>>::new();
-        let mut parts = Vec::new();
-        for (text, pattern) in texts {
-            let start = rarest(text, bytes);
-            parts.push(&text[start..]);
-            by_byte.entry(*text.get(start)?).or_default().push(Literal {
-                text: text.clone(),
-                start,
-                pattern: *pattern,
-            });
+        for one in texts {
+            by_byte
+                .entry(*one.0.first()?)
+                .or_default()
+                .push(one.clone());
         }
-        let searcher = packed::Searcher::new(parts)?;
         Some(Self { searcher, by_byte })
     }
 
@@ -242,26 +190,12 @@ impl Group {
         while let Some(found) = self.searcher.find_in(text, Span::from(from..text.len())) {
             // The searcher reports only one of the literal texts that it finds at this byte.
             let at = found.start();
-            for literal in self.by_byte.get(&text[at]).into_iter().flatten() {
-                let begin = at.checked_sub(literal.start);
-                possible[literal.pattern] |=
-                    begin.is_some_and(|begin| text[begin..].starts_with(&literal.text));
+            for (literal, pattern) in self.by_byte.get(&text[at]).into_iter().flatten() {
+                possible[*pattern] |= text[at..].starts_with(literal);
             }
             from = at + 1;
         }
     }
-}
-
-/// Returns where in a literal text the `WINDOW` bytes begin that are probably the rarest, by the
-/// number of times that each byte was seen (`bytes`).
-fn rarest(text: &[u8], bytes: &[AtomicUsize; 256]) -> usize {
-    let frequency = |window: &[u8]| -> f64 {
-        let counts = window.iter().map(|b| bytes[usize::from(*b)].load(Relaxed));
-        counts.map(|count| (count as f64 + 1.0).ln()).sum()
-    };
-    let windows = text.windows(WINDOW.min(text.len()).max(1)).enumerate();
-    let rarest = windows.min_by(|(_, a), (_, b)| frequency(a).total_cmp(&frequency(b)));
-    rarest.map_or(0, |(start, _)| start)
 }
 
 impl Prefilter {
@@ -270,7 +204,6 @@ impl Prefilter {
         let (mut texts, mut always, mut folding) = (Vec::new(), Vec::new(), Vec::new());
         let patterns: Vec<_> = patterns.into_iter().collect();
         let are_few = patterns.len() <= FEW_PATTERNS;
-        let found = patterns.iter().map(|_| AtomicUsize::new(0)).collect();
         for (i, pattern) in patterns.into_iter().enumerate() {
             let fits = |all: &&Vec<Vec<u8>>| {
                 let are_long = all.iter().all(|one| one.len() >= MIN_LITERAL);
@@ -288,66 +221,37 @@ impl Prefilter {
                 text.make_ascii_lowercase();
             }
         }
-        let bytes = [const { AtomicUsize::new(0) }; 256];
+        let mut groups = Vec::new();
+        for texts in texts.chunks(GROUP) {
+            match Group::new(texts) {
+                Some(group) => groups.push(group),
+                None => always.extend(texts.iter().map(|(_, pattern)| *pattern)),
+            }
+        }
         Self {
-            all: Searchers::new(&texts, always.clone(), &bytes),
-            bytes,
-            rare: OnceLock::new(),
-            looked: AtomicUsize::new(0),
-            found,
-            texts,
+            groups,
             folding,
             always,
-        }
-    }
-
-    fn without_common(&self) -> Searchers {
-        let is_common = |i: usize| 2 * self.found[i].load(Relaxed) > SAMPLE;
-        let common = (0..self.found.len()).filter(|i| is_common(*i));
-        let always = self.always.iter().copied().chain(common).collect();
-        let texts = self.texts.iter().filter(|(_, i)| !is_common(*i));
-        Searchers::new(&texts.cloned().collect::<Vec<_>>(), always, &self.bytes)
-    }
-
-    fn count_bytes(&self, text: &[u8]) {
-        let mut counts = [0; 256];
-        for byte in text {
-            counts[usize::from(*byte)] += 1;
-        }
-        for (all, count) in self.bytes.iter().zip(counts) {
-            all.fetch_add(count, Relaxed);
         }
     }
 
     /// Sets `possible` to true at the index of each pattern that may match in a text. Does not
     /// change the other values.
     pub fn look(&self, text: &[u8], possible: &mut [bool]) {
-        let is_counted = self.looked.fetch_add(1, Relaxed) < SAMPLE;
-        let searchers = if is_counted {
-            &self.all
-        } else {
-            self.rare.get_or_init(|| self.without_common())
-        };
         let mut set = |patterns: &[usize]| patterns.iter().for_each(|i| possible[*i] = true);
-        set(&searchers.always);
+        set(&self.always);
         let has = |sign: &str| memchr::memmem::find(text, sign.as_bytes()).is_some();
         if !self.folding.is_empty() && FOLDED.into_iter().any(has) {
             set(&self.folding);
         }
-        if !searchers.groups.is_empty() {
+        if !self.groups.is_empty() {
             let text = match self.folding.as_slice() {
                 [] => Cow::from(text),
                 _ => Cow::from(text.to_ascii_lowercase()),
             };
-            let groups = searchers.groups.iter();
-            groups.for_each(|group| group.look(&text, possible));
-            if is_counted {
-                self.count_bytes(&text);
-            }
-        }
-        if is_counted {
-            let found = self.found.iter().zip(possible).filter(|(_, is)| **is);
-            found.for_each(|(count, _)| _ = count.fetch_add(1, Relaxed));
+            self.groups
+                .iter()
+                .for_each(|group| group.look(&text, possible));
         }
     }
 }
@@ -513,7 +417,7 @@ impl TextReader {
 
 #[cfg(test)]
 mod tests {
-    use super::{LinePattern, Prefilter, SAMPLE, TextEnd, TextReader};
+    use super::{LinePattern, Prefilter, TextEnd, TextReader};
     use gemini_tools_core::tool::Cancellation;
     use std::io::{Seek, Write};
 
@@ -557,9 +461,7 @@ mod tests {
         for ignores_case in [true, false] {
             let compiled: Vec<_> = patterns.iter().map(|p| pattern(p, ignores_case)).collect();
             let filter = Prefilter::new(&compiled);
-            // More than `SAMPLE` texts, so that the filter learns on the way which literal texts
-            // are common.
-            for text in texts.iter().cycle().take(2 * SAMPLE) {
+            for text in texts {
                 let mut possible = vec![false; compiled.len()];
                 filter.look(text.as_bytes(), &mut possible);
                 for (pattern, possible) in compiled.iter().zip(possible) {
@@ -584,10 +486,6 @@ mod tests {
         let compiled = words.map(|word| pattern(word, true));
         for length in 6..80 {
             let filter = Prefilter::new(&compiled);
-            if length % 2 == 0 {
-                // From then on, it looks for the ends of the texts, which have no `n`.
-                (0..=SAMPLE).for_each(|_| filter.look(b"nnn", &mut [false; 4]));
-            }
             for start in 0..=length - 6 {
                 let mut text = vec![b'.'; length];
                 text[start..start + 6].copy_from_slice(b"nEEdle");
