@@ -53,28 +53,31 @@ pub(super) fn candidates(pattern: &str, ignore_case: bool) -> Vec<String> {
     chosen.into_iter().chain(plain).collect()
 }
 
-/// Returns which bytes can be in a text of more than `length` bytes that a back-reference repeats;
-/// `None` if no back-reference can repeat such a text.
-pub(super) fn repeated_bytes(
-    pattern: &str,
-    ignore_case: bool,
-    length: usize,
-) -> Option<[bool; 256]> {
-    let flag = if ignore_case { "(?i)" } else { "" };
-    let tree = Expr::parse_tree(&format!("{flag}{pattern}")).ok()?;
+/// Returns true if a back-reference can repeat a text of more than `length` bytes.
+pub(super) fn repeats_more(pattern: &str, length: usize) -> bool {
+    let Ok(tree) = Expr::parse_tree(pattern) else {
+        return false;
+    };
     let mut writer = Writer::default();
     writer.find_groups(&tree.expr, false);
-    if writer.other_references > 0 {
-        return Some([true; 256]);
-    }
-    let mut all = None;
-    for group in writer.groups.iter().filter(|g| g.reference.is_some()) {
-        let mut bytes = all.unwrap_or([false; 256]);
-        if writer.add_bytes(group.body, &mut bytes) > length {
-            all = Some(bytes);
+    let mut repeated = writer.groups.iter().filter(|g| g.reference.is_some());
+    writer.other_references > 0 || repeated.any(|group| longest(group.body) > length)
+}
+
+/// Returns how many bytes a match of `expr` can have at most.
+fn longest(expr: &Expr) -> usize {
+    match expr {
+        // The other case of a letter may have more bytes: `k` also equals U+212A, which has 3.
+        Expr::Literal { val, .. } => val.len() * 3,
+        Expr::Any { .. } | Expr::Delegate { .. } => 4,
+        Expr::Repeat { child, hi, .. } => longest(child).saturating_mul(*hi),
+        Expr::Empty | Expr::Assertion(_) | Expr::KeepOut => 0,
+        Expr::Concat(_) | Expr::Alt(_) | Expr::Group(_) | Expr::AtomicGroup(_) => {
+            let children = expr.children_iter();
+            children.fold(0, |sum, child| longest(child).saturating_add(sum))
         }
+        _ => usize::MAX,
     }
-    all
 }
 
 /// A part of an expression. `worth` is a weighted number of the characters that a match of it
@@ -171,54 +174,6 @@ impl<'e> Writer<'e> {
                     | Expr::SubroutineCall(_)
                     | Expr::AstNode(..)
             ));
-        }
-    }
-
-    /// Adds the bytes that a match of `expr` can have to `bytes`. Returns the maximum length of a
-    /// match in bytes.
-    fn add_bytes(&self, expr: &Expr, bytes: &mut [bool; 256]) -> usize {
-        match expr {
-            Expr::Literal { val, casei } => {
-                for byte in val.bytes() {
-                    bytes[usize::from(byte)] = true;
-                    if *casei {
-                        bytes[usize::from(byte.to_ascii_lowercase())] = true;
-                        bytes[usize::from(byte.to_ascii_uppercase())] = true;
-                    }
-                }
-                if *casei {
-                    // The other case of a letter may have more bytes: `k` also equals U+212A, which
-                    // has 3.
-                    bytes[0x80..].fill(true);
-                    return val.len() * 3;
-                }
-                val.len()
-            }
-            Expr::Any { .. } | Expr::Delegate { .. } => {
-                let Some(class) = self.class(expr) else {
-                    bytes.fill(true);
-                    return usize::MAX;
-                };
-                for (byte, is_in) in bytes.iter_mut().zip(class.ascii) {
-                    *byte |= is_in;
-                }
-                if class.is_wide {
-                    bytes[0x80..].fill(true);
-                }
-                4
-            }
-            Expr::Repeat { child, hi, .. } => self.add_bytes(child, bytes).saturating_mul(*hi),
-            Expr::Empty | Expr::Assertion(_) | Expr::KeepOut => 0,
-            Expr::Concat(_) | Expr::Alt(_) | Expr::Group(_) | Expr::AtomicGroup(_) => {
-                let children = expr.children_iter();
-                children.fold(0, |sum, child| {
-                    self.add_bytes(child, bytes).saturating_add(sum)
-                })
-            }
-            _ => {
-                bytes.fill(true);
-                usize::MAX
-            }
         }
     }
 

@@ -31,7 +31,7 @@
 //! for every position of a line. So a line over `LONG_LINE_BYTES` is matched by one thread at a
 //! time.
 
-use super::candidates::{candidates, repeated_bytes};
+use super::candidates::{candidates, repeats_more};
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use grep_matcher::{Captures, LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -88,14 +88,14 @@ enum Engine {
 
 /// A pattern for the backtracking engine. `regexes` are the same expression with different limits:
 /// each allows half the steps of the one before it, and is compiled when it is first needed.
-/// `repeated` tells which bytes can be in long texts that a back-reference repeats, and `long_line`
-/// is locked while a long line is matched.
+/// `repeats` is set if a back-reference can repeat a long text, and `long_line` is locked while a
+/// long line is matched.
 #[derive(Debug)]
 struct Backtracking {
     pattern: String,
     ignores_case: bool,
     regexes: [OnceLock<fancy_regex::Regex>; 24],
-    repeated: Option<[bool; 256]>,
+    repeats: bool,
     long_line: Mutex<()>,
 }
 
@@ -133,13 +133,7 @@ impl Backtracking {
     }
 
     fn halvings(&self, line: &[u8]) -> usize {
-        let longest = match &self.repeated {
-            Some(bytes) if line.len() > SHORT_REPEAT_BYTES => {
-                let runs = line.split(|byte| !bytes[usize::from(*byte)]);
-                runs.map(<[u8]>::len).max().unwrap_or_default()
-            }
-            _ => 0,
-        };
+        let longest = if self.repeats { line.len() } else { 0 };
         let halvings = (longest / SHORT_REPEAT_BYTES).checked_ilog2();
         halvings.map_or(0, |log| log as usize + 1)
     }
@@ -243,7 +237,7 @@ impl Query {
             pattern: pattern.to_owned(),
             ignores_case: ignore_case,
             regexes: std::array::from_fn(|_| OnceLock::new()),
-            repeated: repeated_bytes(pattern, ignore_case, SHORT_REPEAT_BYTES),
+            repeats: repeats_more(pattern, SHORT_REPEAT_BYTES),
             long_line: Mutex::default(),
         };
         engine.regex(0).map_err(|e| invalid(pattern, &e))?;
