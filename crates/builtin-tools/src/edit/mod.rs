@@ -45,6 +45,7 @@ use lines::{FileLines, ModelLines, indentation};
 pub(crate) use literal::{place, repeated};
 pub(crate) use omission::{is_comment, omission};
 use reading::Texts;
+use write::Fault;
 
 pub(crate) const MAX_PLACES: usize = 20;
 
@@ -233,15 +234,9 @@ pub(crate) fn cuts_word(before: &str, text: &str, behind: &str) -> bool {
 /// Returns the line, from 1, at which the file has the old text as whole lines, if one looks past
 /// slips. If the old text cuts a word where it is literally, these lines may be meant.
 pub(crate) fn whole_lines(text: &str, old: &str) -> Option<usize> {
-    let file = FileLines::new(text);
-    let haystack = Haystack::new(&file);
-    let pairs = reading::pairs(text, old, old);
-    let ranks = [Rank::Strict, Rank::Loose];
-    let mut fits = ranks.iter().flat_map(|rank| {
-        let fits = pairs.iter().flat_map(|pair| haystack.fits(pair, *rank));
-        fits.collect::<Vec<_>>()
-    });
-    fits.next().map(|fit| fit.first_line() + 1)
+    let places = places_at(&[Rank::Strict, Rank::Loose], text, old);
+    let first = places.first().map(|(place, _)| place.start);
+    first.map(|at| text[..at].matches('\n').count() + 1)
 }
 
 /// Returns the offsets at which a text occurs literally, without those that would split a `\r\n`.
@@ -346,36 +341,37 @@ fn edit_at(
 ) -> Result<Edited, Refusal> {
     let file = haystack.file.text;
     let edit = write::write(haystack, texts, fit, rank);
-    let unclear = |why| Refusal::Unclear {
-        reading: Some(rank.reading(texts)),
-        line: fit.first_line() + 1,
-        why,
-    };
     // If the file has the new text already, the edit was made before, and the place that was found is
     // only similar to the old text. One line may be there by chance.
     let edit = edit.and_then(|edit| match haystack.line_of_new(texts) {
-        Some(line) if texts.new.trim().contains('\n') => Err(Refusal::Applied { line: line + 1 }),
+        Some(line) if texts.new.trim().contains('\n') => Err(Fault::Applied(line)),
         _ if rank != Rank::Part && is_quoted_elsewhere(haystack, texts, fit) => {
-            Err(unclear("half of its lines are elsewhere as they are"))
+            Err("half of its lines are elsewhere as they are".into())
         }
         _ if rank == Rank::Part && is_repeated(file, haystack.place(fit), texts) => {
-            Err(unclear(literal::TWICE))
+            Err(literal::TWICE.into())
         }
         // What the new text says otherwise, such as a line end more, has no effect there.
         _ if edit.content == file[edit.place.clone()]
             && !file.replace("\r\n", "\n").contains(&texts.new) =>
         {
-            Err(unclear(
-                "what new_string has otherwise makes no difference there",
-            ))
+            Err("what new_string has otherwise makes no difference there".into())
         }
         _ => Ok(edit),
     });
-    edit.map_err(|refusal| match refusal {
-        Refusal::Applied { .. } if !haystack.may_be_done(texts) => {
-            unclear("the file has a part of the new text already")
+    edit.map_err(|fault| {
+        let why = match fault {
+            Fault::Unclear(why) => why,
+            Fault::Applied(line) if haystack.may_be_done(texts) => {
+                return Refusal::Applied { line: line + 1 };
+            }
+            Fault::Applied(_) => "the file has a part of the new text already",
+        };
+        Refusal::Unclear {
+            reading: Some(rank.reading(texts)),
+            line: fit.first_line() + 1,
+            why,
         }
-        refusal => refusal,
     })
 }
 
@@ -422,24 +418,26 @@ fn is_quoted_elsewhere(haystack: &Haystack<'_>, texts: &Texts, fit: &Fit<'_>) ->
 }
 
 pub(crate) fn fitting_places(text: &str, old: &str) -> Vec<(Range<usize>, Reading)> {
+    let ranks = [Rank::Strict, Rank::Loose, Rank::Part, Rank::LinesLeftOut];
+    places_at(&ranks, text, old)
+}
+
+/// Returns the places that the old text fits at the first of these ranks at which it fits any.
+fn places_at(ranks: &[Rank], text: &str, old: &str) -> Vec<(Range<usize>, Reading)> {
     let file = FileLines::new(text);
     let haystack = Haystack::new(&file);
     let pairs = reading::pairs(text, old, old);
-    let ranks = [Rank::Strict, Rank::Loose, Rank::Part, Rank::LinesLeftOut];
-    for rank in ranks {
-        let mut places = Vec::new();
-        for pair in &pairs {
-            let fits = haystack.fits(pair, rank);
-            places.extend(
-                fits.iter()
-                    .map(|fit| (haystack.place(fit), rank.reading(pair))),
-            );
-        }
-        if !places.is_empty() {
-            return places;
-        }
-    }
-    Vec::new()
+    let places = ranks.iter().map(|rank| -> Vec<_> {
+        let fits = pairs.iter().flat_map(|pair| {
+            let fits = haystack.fits(pair, *rank).into_iter();
+            fits.map(|fit| (haystack.place(&fit), rank.reading(pair)))
+        });
+        fits.collect()
+    });
+    places
+        .into_iter()
+        .find(|places| !places.is_empty())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

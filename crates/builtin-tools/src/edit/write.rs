@@ -3,6 +3,7 @@
 //!
 //! What the old and the new text have in common stays as the file has it, to the byte.
 
+use super::Edited;
 use super::depth::{Layout, Pair, Texts as Indented, layout, levels, unit_of};
 use super::fit::{Fit, Haystack, LinePlace, Rank};
 use super::form::{
@@ -12,7 +13,6 @@ use super::form::{
 use super::lines::{FileLines, ModelLines, indentation, trim_end, without_indentation};
 use super::omission::omission;
 use super::reading::{Texts, is_other_blank};
-use super::{Edited, Refusal};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
@@ -41,9 +41,8 @@ pub(super) fn write(
     texts: &Texts,
     fit: &Fit<'_>,
     rank: Rank,
-) -> Result<Edited, Refusal> {
+) -> Result<Edited, Fault> {
     let (old, new) = ModelLines::pair(&fit.texts.old, &fit.texts.new);
-    let reading = rank.reading(texts);
     let writer = Writer {
         file: haystack.file,
         fit,
@@ -56,23 +55,16 @@ pub(super) fn write(
         next: fit.first_line(),
         has_other_tails: false,
     };
-    let line = fit.first_line() + 1;
-    let (place, content) = writer.write().map_err(|fault| match fault {
-        Fault::Unclear(why) => Refusal::Unclear {
-            reading: Some(reading),
-            line,
-            why,
-        },
-        Fault::Applied(line) => Refusal::Applied { line: line + 1 },
-    })?;
+    let (place, content) = writer.write()?;
     Ok(Edited {
         place,
         content,
-        reading: Some(reading),
+        reading: Some(rank.reading(texts)),
     })
 }
 
-enum Fault {
+/// Why an edit is refused. The line at which the file has the new text counts from 0.
+pub(super) enum Fault {
     Unclear(&'static str),
     Applied(usize),
 }
