@@ -208,7 +208,6 @@ struct Finder<'a> {
     recursive: bool,
     selection: &'a Mutex<Selection>,
     has_file: bool,
-    left_out: BTreeMap<&'static str, usize>,
 }
 
 impl Visitor for Finder<'_> {
@@ -234,13 +233,15 @@ impl Visitor for Finder<'_> {
         if !is_file {
             return;
         }
-        if let Some(reason) = self.call.left_out(&place, found.ignored) {
-            *self.left_out.entry(reason).or_default() += 1;
+        let left_out = self.call.left_out(&place, found.ignored);
+        let selection = self.selection.lock();
+        let mut selection = selection.unwrap_or_else(PoisonError::into_inner);
+        if let Some(reason) = left_out {
+            *selection.skipped.unnamed.entry(reason).or_default() += 1;
             return;
         }
         self.has_file = true;
-        let selection = self.selection.lock();
-        selection.unwrap_or_else(PoisonError::into_inner).add(place);
+        selection.add(place);
     }
 }
 
@@ -357,17 +358,9 @@ impl Call {
             recursive,
             selection: &shared,
             has_file: false,
-            left_out: BTreeMap::new(),
         })?;
         let has_file = finders.iter().any(|finder| finder.has_file);
-        let left_out: Vec<_> = finders
-            .into_iter()
-            .flat_map(|finder| finder.left_out)
-            .collect();
         *selection = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for (reason, count) in left_out {
-            *selection.skipped.unnamed.entry(reason).or_default() += count;
-        }
         if let Some((_, example)) = report.unreadable_places.into_iter().next() {
             selection.skipped.insert(example, "nothing there was read");
         }
