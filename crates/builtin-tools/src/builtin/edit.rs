@@ -151,8 +151,10 @@ impl Edit {
         old: &str,
         cancel: &Cancellation,
     ) -> Result<Occurrences, ToolError> {
-        find(current, self.place.path(), encoding, old, cancel)?.map_err(|c| {
-            self.unmappable(encoding, c, "old_string", ErrorKind::EditNoOccurrenceFound)
+        let path = self.place.path();
+        find(current, path, encoding, old, cancel)?.map_err(|c| {
+            let kind = ErrorKind::EditNoOccurrenceFound;
+            super::unwritable(Unwritable::Character(c), path, encoding, kind, "old_string")
         })
     }
 
@@ -244,10 +246,7 @@ impl Edit {
         } else {
             Replacement::new(found, new, current, path, encoding, cancel)?
         };
-        let replacement = replacement.map_err(|why| match why {
-            Unwritable::Character(c) => self.unwritable(encoding, c),
-            Unwritable::Unclear(line) => self.unclear(encoding, line),
-        })?;
+        let replacement = replacement.map_err(|why| self.unwritable(encoding, why))?;
         self.plan(subject, replacement, note.to_owned(), None)
     }
 
@@ -306,42 +305,9 @@ impl Edit {
         .with_hint("If another change was meant, give its text in new_string.")
     }
 
-    pub(super) fn unmappable(
-        &self,
-        encoding: Encoding,
-        c: char,
-        what: &str,
-        kind: ErrorKind,
-    ) -> ToolError {
-        ToolError::new(
-            kind,
-            format!(
-                "{} is encoded in {}, which has no character {:?} of {what}; nothing was changed.",
-                self.path(),
-                encoding.name(),
-                c
-            ),
-        )
-        .with_hint(
-            "Use characters that the file's encoding has, or convert the file to UTF-8 first.",
-        )
-    }
-
-    fn unclear(&self, encoding: Encoding, line: usize) -> ToolError {
-        let path = self.path();
-        let name = encoding.name();
-        ToolError::new(
-            ErrorKind::EditPreparationFailure,
-            format!(
-                "{path} has bytes there that are not {name}, which are shown as \u{fffd}, and it is not clear which of \
-                 them the one in line {line} of new_string stands for; nothing was changed."
-            ),
-        )
-        .with_hint("Replace shorter texts, around these bytes.")
-    }
-
-    pub(super) fn unwritable(&self, encoding: Encoding, c: char) -> ToolError {
-        self.unmappable(encoding, c, "new_string", ErrorKind::EditPreparationFailure)
+    pub(super) fn unwritable(&self, encoding: Encoding, why: Unwritable) -> ToolError {
+        let kind = ErrorKind::EditPreparationFailure;
+        super::unwritable(why, self.place.path(), encoding, kind, "new_string")
     }
 
     pub(super) fn is_comparable(current: &OpenFile, text: &str) -> bool {

@@ -58,8 +58,9 @@ use gemini_tools_process::network::wire::{WebAnswer, WebTask};
 use gemini_tools_settings::settings::Settings;
 use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
 use gemini_tools_workspace::journal::ChangeOrigin;
+use gemini_tools_workspace::text::{Encoding, Unwritable};
 use gemini_tools_workspace::write::Target;
-use gemini_tools_workspace::{Workspace, WorkspacePath};
+use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -448,6 +449,32 @@ fn origin(tool: &BuiltinTool, cx: &Context) -> ChangeOrigin {
         is_remembered: cx.view.remembers,
         ..ChangeOrigin::default()
     }
+}
+
+/// Says why a text can't be written into a file. `what` names the text.
+fn unwritable(
+    why: Unwritable,
+    path: &Path,
+    encoding: Encoding,
+    kind: ErrorKind,
+    what: &str,
+) -> ToolError {
+    let (path, name) = (show_path(path), encoding.name());
+    let (message, hint) = match why {
+        Unwritable::Character(c) => (
+            format!("{path} is encoded in {name}, which has no character {c:?} of {what}"),
+            "Use characters that the file's encoding has, or convert the file to UTF-8 first.",
+        ),
+        Unwritable::Unclear(line) => (
+            format!(
+                "{path} has bytes that are not {name}, which are shown as \u{fffd}, and it is not clear which of \
+                 them the one in line {line} of {what} stands for"
+            ),
+            "Use replace for shorter texts around these bytes: it keeps all others.",
+        ),
+    };
+    let message = format!("{message}; nothing was written.");
+    ToolError::new(kind, message).with_hint(hint)
 }
 
 fn hard_links_note(target: &Target) -> String {

@@ -7,7 +7,7 @@ use gemini_tools_core::tool::{Context, DiffStat, ErrorKind, ToolError};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, changes, diff_lines};
 use gemini_tools_workspace::files::mode;
 use gemini_tools_workspace::lines::{beginning, encoding_of};
-use gemini_tools_workspace::text::Encoding;
+use gemini_tools_workspace::text::{Encoding, Unwritable};
 use gemini_tools_workspace::write::{ChangedFile, NewContent, Target, mode_with};
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, io_error, show_path};
 use std::collections::HashMap;
@@ -230,9 +230,9 @@ impl Planning<'_> {
             return Err(ToolError::new(ErrorKind::EditNoChange, message));
         }
         let bytes = encoding.encode_again(&text).map_err(|c| {
-            let name = encoding.name();
-            let why = format!("is in {name}, which has no character {c:?} of the patch");
-            ToolError::new(ErrorKind::EditPreparationFailure, self.about(&why))
+            let path = self.subject.place.path();
+            let kind = ErrorKind::EditPreparationFailure;
+            super::unwritable(Unwritable::Character(c), path, encoding, kind, "the patch")
         })?;
         let change = if new_target.is_some() {
             "moves"

@@ -17,6 +17,7 @@ use gemini_tools_core::tool::{
     ToolResult, Usage,
 };
 use gemini_tools_workspace::edit::Replacement;
+use gemini_tools_workspace::text::Unwritable;
 use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 
@@ -230,17 +231,18 @@ impl Call {
         edited: &Edited,
     ) -> Result<Plan, ToolError> {
         let (encoding, place) = (subject.encoding, edited.place.clone());
+        let unwritable = |c| self.edit.unwritable(encoding, Unwritable::Character(c));
         let bytes = |part: &str| {
             encoding
                 .encode_again(part)
                 .map(|bytes| bytes.len() as u64)
-                .map_err(|c| self.edit.unwritable(encoding, c))
+                .map_err(&unwritable)
         };
         let line = text[..place.start].matches('\n').count() as u64 + 1;
         let start = encoding.mark().len() as u64 + bytes(&text[..place.start])?;
         let end = start + bytes(&text[place])?;
         let replacement = Replacement::of_range(start..end, line, &edited.content, encoding)
-            .map_err(|c| self.edit.unwritable(encoding, c))?;
+            .map_err(unwritable)?;
         let note = edited.reading.map_or_else(String::new, |reading| {
             format!(
                 " old_string is not there literally, but this is what it means: {}.",

@@ -10,7 +10,7 @@ use gemini_tools_workspace::edit::SHOWN_BYTES;
 use gemini_tools_workspace::line_endings::with_end;
 use gemini_tools_workspace::lines::{beginning, encoding_of};
 use gemini_tools_workspace::text::{
-    Encoding, LineEnding, MAX_RESTORED_BYTES, REPLACEMENT, SAMPLE_BYTES, Unwritable, has_only_crlf,
+    Encoding, LineEnding, MAX_RESTORED_BYTES, REPLACEMENT, SAMPLE_BYTES, has_only_crlf,
 };
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath};
@@ -131,35 +131,16 @@ impl Call {
         };
         let mut bytes = mark.to_vec();
         let kept = if compares { &*old } else { &[] };
-        let encoded = encoding
-            .encode_over(kept, content)
-            .map_err(|why| self.unwritable(why, encoding))?;
+        let encoded = encoding.encode_over(kept, content).map_err(|why| {
+            let (path, kind) = (self.place.path(), ErrorKind::FileWriteFailure);
+            super::unwritable(why, path, encoding, kind, "content")
+        })?;
         bytes.extend_from_slice(&encoded);
         Ok(Plan {
             bytes,
             encoding,
             old_text: whole.then_some(old_text),
         })
-    }
-
-    fn unwritable(&self, why: Unwritable, encoding: Encoding) -> ToolError {
-        let (path, name) = (self.place.path().display(), encoding.name());
-        let (message, hint) = match why {
-            Unwritable::Character(c) => (
-                format!("{path} is encoded in {name}, which has no character {c:?}"),
-                "Leave that character out, or convert the file to UTF-8 first.",
-            ),
-            Unwritable::Unclear(line) => (
-                format!(
-                    "{path} has bytes that are not {name}, which are shown as \u{fffd}, and it is not clear which \
-                     of them the one in line {line} of content stands for"
-                ),
-                "Give that line as it was, or without that character, or change the file with replace, which \
-                 keeps all bytes outside of the text.",
-            ),
-        };
-        let message = format!("{message}; nothing was written.");
-        ToolError::new(ErrorKind::FileWriteFailure, message).with_hint(hint)
     }
 
     /// Refuses a write that would undo changes that the caller has not seen. A write that leaves
