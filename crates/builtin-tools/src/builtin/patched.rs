@@ -217,10 +217,8 @@ impl Planning<'_> {
         let (old, encoding) = self.old(&target, hunks)?;
         let mode = target.current.as_ref().map_or(0, |file| mode(&file.stat));
         let is_executable = is_executable.filter(|is| mode_with(mode, *is) != mode);
-        let [added, replaced] = [true, false].map(|is_added| {
-            let lines = hunks.iter().map(|hunk| hunk.lines(is_added));
-            lines.collect::<String>()
-        });
+        let added: String = hunks.iter().map(Hunk::added).collect();
+        let replaced: String = hunks.iter().map(Hunk::present).collect();
         placeholder::check_hunks(&added, &replaced, &old)?;
         let patched = apply(&old, hunks).map_err(|e| self.miss(&e, &old))?;
         let notes = notes(&patched);

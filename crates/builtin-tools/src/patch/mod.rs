@@ -184,11 +184,15 @@ impl Hunk {
         self.start == Some(0) || self.start.is_some() && has_mark()
     }
 
-    /// Returns the lines that the hunk adds, or all others, with their line feeds, as one text.
-    pub fn lines(&self, are_added: bool) -> String {
-        let lines = self.lines.iter();
-        let lines = lines.filter(|line| (line.role == Role::Added) == are_added);
+    /// Returns the lines that the hunk adds, with their line feeds, as one text.
+    pub fn added(&self) -> String {
+        let lines = self.lines.iter().filter(|line| line.role == Role::Added);
         lines.map(Line::whole).collect()
+    }
+
+    /// Returns the lines that stay or go, with their line feeds, as one text.
+    pub fn present(&self) -> String {
+        self.old().map(Line::whole).collect()
     }
 }
 

@@ -141,7 +141,7 @@ fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError
     if !is_meant {
         return Err(HunkError::missing(hunk, NO_PLACE));
     }
-    let added = hunk.lines(true);
+    let added = hunk.added();
     let plain = text.replace("\r\n", "\n");
     if !plain.is_empty() && format!("\n{plain}").ends_with(&format!("\n{added}")) {
         let line = plain.lines().count() + 1 - added.lines().count();

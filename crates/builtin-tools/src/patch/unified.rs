@@ -243,7 +243,7 @@ impl Section {
                     return fail("a new file has one hunk");
                 }
                 Change::Create {
-                    text: self.hunks.iter().map(|hunk| hunk.lines(true)).collect(),
+                    text: self.hunks.iter().map(Hunk::added).collect(),
                     is_executable: self.new_mode.is_some_and(is_executable),
                 }
             }
