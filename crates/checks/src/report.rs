@@ -1,6 +1,6 @@
 //! The findings of a run, for people and as a report for CI.
 
-use crate::ci::{CheckReport, ReportedRule, fingerprints};
+use crate::ci::{CheckReport, ReportedRule, fingerprints, level};
 use crate::rules::{Demand, Rule};
 use crate::run::{Finding, Outcome};
 use gemini_tools_core::colours::Look;
@@ -144,7 +144,8 @@ pub fn text(report: &CheckReport, rules: &[Rule], outcome: &Outcome, has_colours
     for remark in report.remarks.iter().chain(&report.failure) {
         out.push_str(&format!("{}\n", visible(remark)));
     }
-    let kinds = ["error", "warning", "note"].into_iter().zip(numbers);
+    let kinds = [Severity::Error, Severity::Warning, Severity::Repair];
+    let kinds = kinds.map(level).into_iter().zip(numbers);
     let kinds = kinds
         .filter(|(_, n)| *n > 0)
         .map(|(kind, n)| counted(n, kind));
@@ -179,12 +180,15 @@ fn push_issue(out: &mut String, issue: &Diagnostic, has_colours: bool) {
         }
         push(None, ": ");
     }
-    let (word, look) = match issue.severity {
-        Severity::Error => ("error", Look::Match),
-        Severity::Warning => ("warning", Look::Path),
-        Severity::Repair => ("note", Look::Hunk),
+    let look = match issue.severity {
+        Severity::Error => Look::Match,
+        Severity::Warning => Look::Path,
+        Severity::Repair => Look::Hunk,
     };
-    push(Some(look), &format!("{word}[{}]", issue.code));
+    push(
+        Some(look),
+        &format!("{}[{}]", level(issue.severity), issue.code),
+    );
     push(None, &format!(": {}\n", issue.message));
     if let Some(text) = &issue.place.text {
         // GitHub's runner takes a line that begins so for a command.

@@ -245,7 +245,6 @@ pub fn run(
         let mut worker = Worker::new(&run, Vec::new(), active);
         run.shared().files = 0;
         nothing = worker.list(names, workspace, &mut remarks)?;
-        worker.finish();
     }
     cancel.check()?;
     Ok(Outcome {
@@ -424,9 +423,6 @@ struct Worker<'a> {
     reader: TextReader,
     searcher: LineSearcher<'a>,
     applies: Vec<bool>,
-    seen: Vec<u64>,
-    files: u64,
-    not_text: u64,
 }
 
 impl Visitor for Worker<'_> {
@@ -453,15 +449,6 @@ impl Visitor for Worker<'_> {
         let in_modules = above.any(|name| name == NODE_MODULES);
         self.look(found.path, in_modules, is_regular, || open_found(found));
     }
-
-    fn finish(&mut self) {
-        let mut shared = self.run.shared();
-        for (all, own) in shared.seen.iter_mut().zip(&self.seen) {
-            *all += own;
-        }
-        shared.files += self.files;
-        shared.not_text += self.not_text;
-    }
 }
 
 impl<'a> Worker<'a> {
@@ -473,9 +460,6 @@ impl<'a> Worker<'a> {
             reader: TextReader::default(),
             searcher: LineSearcher::new(run.cancel),
             applies: Vec::new(),
-            seen: vec![0; run.rules.len()],
-            files: 0,
-            not_text: 0,
         }
     }
 
@@ -582,7 +566,12 @@ impl<'a> Worker<'a> {
         if !self.applies.contains(&true) {
             return;
         }
-        self.files += 1;
+        let mut shared = run.shared();
+        shared.files += 1;
+        for (seen, applies) in shared.seen.iter_mut().zip(&self.applies) {
+            *seen += u64::from(*applies);
+        }
+        drop(shared);
         let mut found = Vec::new();
         for (i, rule) in run
             .rules
@@ -590,7 +579,6 @@ impl<'a> Worker<'a> {
             .enumerate()
             .filter(|(i, _)| self.applies[*i])
         {
-            self.seen[i] += 1;
             let base = String::from_utf8_lossy(&path[name_at..]);
             let text = match &rule.demand {
                 Demand::NoFile => String::from_utf8_lossy(&name),
@@ -670,7 +658,8 @@ impl<'a> Worker<'a> {
                 let rules: BTreeSet<usize> = found.drain(before..).map(|f| f.rule).collect();
                 let of_file = |i| file_finding(&run.rules[i], i, name, "");
                 found.extend(rules.into_iter().map(of_file));
-                self.not_text += u64::from(!self.without_match(name, &has_match).is_empty());
+                let lacks_match = !self.without_match(name, &has_match).is_empty();
+                run.shared().not_text += u64::from(lacks_match);
             }
             _ => {}
         }

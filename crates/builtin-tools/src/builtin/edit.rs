@@ -64,14 +64,13 @@ impl Edit {
     pub(super) fn new(
         tool_env: &ToolEnv,
         path: &str,
-        old: &str,
-        new: &str,
+        [old, new]: [String; 2],
     ) -> Result<Self, ToolError> {
         Ok(Self {
             workspace: Arc::clone(&tool_env.workspace),
             place: tool_env.workspace.locate(path)?,
-            old: old.to_owned(),
-            new: new.to_owned(),
+            old,
+            new,
             parser: Parser::new(tool_env),
         })
     }

@@ -78,15 +78,9 @@ pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolErro
         (None, Some(true)) => None,
         (given, _) => Some(given.unwrap_or(1.0)),
     };
-    Ok(Call {
-        edit: Edit::new(
-            tool_env,
-            &params.file_path,
-            &params.old_string,
-            &params.new_string,
-        )?,
-        expected,
-    })
+    let texts = [params.old_string, params.new_string];
+    let edit = Edit::new(tool_env, &params.file_path, texts)?;
+    Ok(Call { edit, expected })
 }
 
 impl Call {

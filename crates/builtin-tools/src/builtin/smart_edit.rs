@@ -84,13 +84,9 @@ pub(super) struct Call {
 }
 
 pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
+    let texts = [params.old_string, params.new_string];
     Ok(Call {
-        edit: Edit::new(
-            tool_env,
-            &params.file_path,
-            &params.old_string,
-            &params.new_string,
-        )?,
+        edit: Edit::new(tool_env, &params.file_path, texts)?,
         #[cfg(feature = "full")]
         instruction: params.instruction,
         #[cfg(feature = "full")]

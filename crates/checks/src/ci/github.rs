@@ -10,9 +10,8 @@ pub fn github(report: &CheckReport) -> String {
     let mut text = String::new();
     for issue in &report.issues {
         let command = match issue.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
             Severity::Repair => "notice",
+            other => other.name(),
         };
         let numbers = [("line", issue.place.line), ("col", issue.place.column)];
         let mut properties: Vec<String> = Vec::new();

@@ -18,6 +18,14 @@ use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
 use std::collections::HashSet;
 use std::path::Path;
 
+/// Returns the word for a severity in reports and in rule files.
+pub(crate) fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Repair => "note",
+        other => other.name(),
+    }
+}
+
 /// A rule, as reports describe it.
 #[derive(Debug, Clone)]
 pub struct ReportedRule {

@@ -3,8 +3,8 @@
 //! The results are serialized one by one. A tree of all their values would take twenty times as
 //! much memory. Keys are sorted, as in all output of these tools.
 
-use super::{CheckReport, ReportedRule};
-use gemini_tools_core::diagnostic::{Diagnostic, Severity};
+use super::{CheckReport, ReportedRule, level};
+use gemini_tools_core::diagnostic::Diagnostic;
 
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -83,14 +83,6 @@ impl Serialize for Results<'_> {
             result
         });
         serializer.collect_seq(results)
-    }
-}
-
-fn level(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Repair => "note",
     }
 }
 
