@@ -492,3 +492,117 @@ fn what_a_model_gives_must_fit_or_nothing_changes() {
     let message = answer.error("edit_no_occurrence_found", 1);
     answer.must_say(&message, &["was not found", "without success", "403"]);
 }
+
+#[test]
+fn a_line_end_that_only_the_new_text_lacks_joins_no_lines() {
+    for end in ["\n", "\r\n"] {
+        let lines: Vec<String> = (1..6).map(|n| format!("NAME_{n}=value{end}")).collect();
+        let text = lines.concat();
+        for (from, until) in (0..4).flat_map(|from| (from + 1..5).map(move |until| (from, until))) {
+            let old = lines[from..until].concat();
+            let new = old.replacen("value", "other", 1);
+            let after = text.replacen(&old, &new, 1);
+            becomes(&text, &old, new.trim_end(), &after);
+            // An empty line below is not taken for the line end.
+            let blank =
+                |text: &str| text.replacen(&lines[until], &[end, &lines[until]].concat(), 1);
+            becomes(blank(&text), &old, new.trim_end(), blank(&after));
+            // `replace` does what it is told, and says it.
+            let ws = Workspace::new().file("a.txt", &text);
+            let call =
+                json!({"file_path": "a.txt", "old_string": old, "new_string": new.trim_end()});
+            let call = ws.tool("replace").arguments(&call).changing(&["a.txt"]);
+            let output = call.run().output();
+            assert!(output.contains("are one line"), "{output}");
+            // What is plainly a wish to join lines is one.
+            becomes(
+                &text,
+                &old,
+                old.trim_end(),
+                text.replacen(&old, old.trim_end(), 1),
+            );
+            let blank = format!("{} ", new.trim_end());
+            becomes(&text, &old, &blank, text.replacen(&old, &blank, 1));
+        }
+    }
+}
+
+#[test]
+fn a_numbered_last_line_that_is_empty_is_a_line() {
+    let (text, old) = ("a = 1\nb = 2\n\nc = 3\n", "1: a = 1\n2: b = 2\n3: ");
+    for (new, after) in [
+        (
+            "1: a = 1\n2: b = 2\n3: \n4: X",
+            "a = 1\nb = 2\n\nX\nc = 3\n",
+        ),
+        ("1: a = 1\n2: b = 2", "a = 1\nb = 2\nc = 3\n"),
+        ("1: a = 1\n2: b = 3\n3: ", "a = 1\nb = 3\n\nc = 3\n"),
+    ] {
+        for mark in [": ", ":", " | ", "\t"] {
+            let [old, new] = [old, new].map(|text| text.replace(": ", mark));
+            becomes(text, &old, &new, after);
+        }
+    }
+}
+
+#[test]
+fn an_indentation_that_only_the_old_text_lacks_is_not_doubled() {
+    for before in ["  ", "    ", "\t"] {
+        let text = format!("def f():\n{before}if x:\n{before}  y()\n{before}z()\n");
+        let old = format!("if x:\n{before}  y()");
+        for y in ["y()", "  y() "] {
+            let new = format!("{before}if x:\n{before}{y}");
+            let after = text.replace("  y()", y);
+            becomes(&text, &old, &new, after);
+        }
+        let new = format!("{before}if y:\n{before}  y()");
+        let ws = Workspace::new().file("a.py", &text);
+        let call = json!({"file_path": "a.py", "old_string": old, "new_string": new});
+        let call = ws.tool("replace").arguments(&call).changing(&["a.py"]);
+        let output = call.run().output();
+        assert!(
+            output.contains("indentation of the first line is there twice"),
+            "{output}"
+        );
+    }
+}
+
+#[test]
+fn new_words_are_composed_as_the_file_composes_the_old_ones() {
+    for (file, old, more) in [
+        ("caf\u{e9}", "cafe\u{301}", ["an\u{303}o", "a\u{f1}o"]),
+        (
+            "\u{d55c}\u{ae00}",
+            "\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af}",
+            ["\u{1102}\u{1161}", "\u{b098}"],
+        ),
+        (
+            "\u{30d8}\u{30c3}\u{30c0}\u{30fc}",
+            "\u{30d8}\u{30c3}\u{30bf}\u{3099}\u{30fc}",
+            ["\u{30ab}\u{3099}", "\u{30ac}"],
+        ),
+    ] {
+        let text = format!("{file} = 1\nx\n");
+        let old = format!("{old} = 1");
+        let new = format!("{old}\n{} = 2", more[0]);
+        becomes(
+            &text,
+            &old,
+            &new,
+            format!("{file} = 1\n{} = 2\nx\n", more[1]),
+        );
+    }
+}
+
+#[test]
+fn dots_that_would_leave_their_block_hide_no_place() {
+    let deep = "setup() {\n    cd build\n    cmake ..\n    make\n}\n";
+    let here = "cd build\n\ncmake ..\nmake\n";
+    let old = "cd build\n...\nmake";
+    let new = "cd build\n...\nmake -j2";
+    for text in [[deep, here].concat(), [here, deep].concat()] {
+        refuses(&text, old, new, "edit_expected_occurrence_mismatch");
+    }
+    becomes(deep, old, new, deep.replace("make\n", "make -j2\n"));
+    refuses(here, old, new, "edit_no_occurrence_found");
+}

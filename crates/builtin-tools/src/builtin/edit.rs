@@ -4,7 +4,7 @@
 use super::nearest::nearest;
 use super::syntax::{Check, Parser};
 use super::{BuiltinTool, ToolEnv, placeholder};
-use crate::edit::{has_lone_return, has_mixed_ends, repeated, whole_line_ends};
+use crate::edit::{has_lone_return, has_mixed_ends, loses_line_end, repeated, whole_line_ends};
 use gemini_tools_core::tool::{
     Cancellation, Confirmation, Context, ErrorKind, FileDiff, ToolError, ToolResult,
 };
@@ -197,8 +197,8 @@ impl Edit {
         Ok([read(from, start)?, read(place.end, place.end + far)?])
     }
 
-    /// Returns a sentence for the answer that says which text is in the file twice after the edit,
-    /// if that is so at the first of the places.
+    /// Returns a sentence for the answer that says which text is in the file twice after the edit, or
+    /// that two lines are joined, if that is so at the first of the places.
     pub(super) fn repetition(
         &self,
         subject: Subject<'_>,
@@ -209,11 +209,27 @@ impl Edit {
             return Ok(String::new());
         };
         let [before, behind] = self.around(subject, place, new)?;
-        let repeated = repeated([&before, &behind], old, new);
-        Ok(repeated.map_or_else(String::new, |(text, _)| {
-            let text = brief(&text);
-            format!(" Now `{text}` is there twice: it stood beside old_string already.")
-        }))
+        let head = before.rsplit('\n').next().unwrap_or_default();
+        let is_indented = |text: &str| text.starts_with([' ', '\t']);
+        Ok(
+            if let Some((text, _)) = repeated([&before, &behind], old, new) {
+                let text = brief(&text);
+                format!(" Now `{text}` is there twice: it stood beside old_string already.")
+            } else if is_indented(head)
+                && head.trim().is_empty()
+                && !is_indented(old)
+                && new.starts_with(head)
+            {
+                " Now the indentation of the first line is there twice: it stood before old_string already."
+                .to_owned()
+            } else if loses_line_end(old, new, &behind) && !behind.starts_with(['\r', '\n']) {
+                " Now the last line and the one below it are one line: old_string ends in a line end, \
+             new_string does not."
+                .to_owned()
+            } else {
+                String::new()
+            },
+        )
     }
 
     pub(super) fn literal_plan(

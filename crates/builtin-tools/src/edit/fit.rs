@@ -99,6 +99,10 @@ pub(super) struct Fit<'t> {
     around: (usize, usize),
     pub(super) other_blanks: Vec<usize>,
     near: usize,
+    /// Whether `...` would stand for lines beyond the block of the lines around it. Nobody can tell
+    /// then what is meant, so such a fit is not edited; but it counts as a place, or else another
+    /// one with the same lines would seem to be the only one.
+    pub(super) leaves_block: bool,
 }
 
 impl Fit<'_> {
@@ -250,11 +254,17 @@ impl<'a> Haystack<'a> {
             if fits.len() > MAX_PLACES || self.is_exhausted() {
                 return fits;
             }
-            for starts in self.starts(level, &runs, start, mistyped) {
-                let fit = self.fit(texts, &old, &runs, level, &starts);
-                let fit = fit.filter(|fit| Self::is_at(rank, fit, &old));
-                fits.extend(fit.filter(|fit| says_enough || self.has_same_blanks(fit, &old)));
+            let starts = self.starts(level, &runs, start, mistyped).into_iter();
+            let ways = starts.filter_map(|starts| {
+                let fit = self.fit(texts, &old, &runs, level, &starts)?;
+                let is_said = says_enough || self.has_same_blanks(&fit, &old);
+                (is_said && Self::is_at(rank, &fit, &old)).then_some(fit)
+            });
+            let mut ways: Vec<Fit<'t>> = ways.collect();
+            if ways.iter().any(|fit| !fit.leaves_block) {
+                ways.retain(|fit| !fit.leaves_block);
             }
+            fits.extend(ways);
         }
         if rank == Rank::Mistyped
             && let Some(least) = fits.iter().map(|fit| fit.near).min()
@@ -342,6 +352,7 @@ impl<'a> Haystack<'a> {
         let mut places = vec![LinePlace::Missing; old.lines.len()];
         let mut other_blanks = Vec::new();
         let mut near = 0;
+        let mut leaves_block = false;
         self.step(places.len());
         for ((run, numbers), start) in old.runs.iter().zip(runs).zip(starts) {
             let mut before: Option<(usize, usize)> = None;
@@ -382,9 +393,7 @@ impl<'a> Haystack<'a> {
             let (from, to) = (places[before].line()? + 1, self.filled[starts[n]]);
             let between = starts[n - 1] + old.runs[n - 1].len()..starts[n];
             let head = old.runs[n - 1].iter().map(|at| old.lines[*at]);
-            if !self.is_one_block(head, [from - 1, to], &self.filled[between]) {
-                return None;
-            }
+            leaves_block |= !self.is_one_block(head, [from - 1, to], &self.filled[between]);
             // Blank lines of the old text directly above or below `...` stand for as many blank
             // lines as the file has there.
             let above = self
@@ -414,6 +423,7 @@ impl<'a> Haystack<'a> {
             around: (0, 0),
             other_blanks,
             near,
+            leaves_block,
         })
     }
 
@@ -630,6 +640,7 @@ impl<'a> Haystack<'a> {
             around,
             other_blanks: Vec::new(),
             near: 0,
+            leaves_block: false,
         })
     }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::char::{compose, is_combining_mark};
 
 /// A character of a text's form ([`form`]), and the range of bytes in the text that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,9 +49,13 @@ pub(super) fn form(text: &str, blanks: Blanks) -> Vec<FormChar> {
             push(c, end);
             continue;
         }
-        let mut cluster = String::from(c);
-        while let Some((at, mark)) = chars.next_if(|(_, next)| is_combining_mark(*next)) {
+        // The parts of a Hangul syllable are no marks, but compose.
+        let (mut cluster, mut syllable) = (String::from(c), c);
+        while let Some((at, mark)) = chars
+            .next_if(|(_, next)| is_combining_mark(*next) || compose(syllable, *next).is_some())
+        {
             cluster.push(mark);
+            syllable = compose(syllable, mark).unwrap_or(syllable);
             end = at + mark.len_utf8();
         }
         for c in cluster.nfkc().filter_map(plain) {
@@ -265,19 +269,25 @@ pub(super) fn without_line_numbers(
         lines.map(mark).collect::<BTreeSet<_>>()
     };
     let (of_old, of_new) = (marks(old), marks(new));
-    let plain_new = if of_new.is_disjoint(&of_old) {
-        new.to_owned()
+    let plain = if of_new.is_disjoint(&of_old) {
+        [strip(old), new.to_owned()]
     } else if of_new.is_subset(&of_old) {
         let mut contents = new.split('\n').filter_map(split_line_number);
         if is_blank_of_number && !contents.all(|(_, content)| has_blank(content)) {
             return None;
         }
-        strip(new)
+        // The number of an empty last line says that it is one, and not the end of the line above.
+        [old, new].map(|text| {
+            let plain = strip(text);
+            let is_numbered = plain.ends_with('\n') && !text.ends_with('\n');
+            plain + if is_numbered { "\n" } else { "" }
+        })
     } else {
         return None;
     };
+    let [plain_old, plain_new] = plain;
     let blank = old.split('\n').take_while(|line| line.trim().is_empty());
-    Some((strip(old), plain_new, first + blank.count()))
+    Some((plain_old, plain_new, first + blank.count()))
 }
 
 /// Splits off a line number as tools and editors print it: `12: x`, `12\tx`, `L12: x`, ` 12 | x`,

@@ -52,9 +52,27 @@ pub(crate) fn place<'n, 'f>(
         Some(_) => Err(unclear(TWICE)),
         None => {
             let unit = || unit_of(text()?.lines());
-            placed_literally(above, old, new, unit).map_err(unclear)
+            let mut placed = placed_literally(above, old, new, unit).map_err(unclear)?;
+            if above.trim().is_empty() && loses_line_end(old, new, behind) {
+                placed
+                    .to_mut()
+                    .push_str(if old.ends_with("\r\n") { "\r\n" } else { "\n" });
+            }
+            Ok(placed)
         }
     }
+}
+
+/// Returns true if `new` lacks the line end that `old` has at its end, so that its last line would
+/// be joined with the line `behind`. A model that wants to join two lines writes both; or else it
+/// changes nothing but the line end, or puts a blank in its place.
+pub(crate) fn loses_line_end(old: &str, new: &str, behind: &str) -> bool {
+    let ends = |text: &str| text.ends_with(char::is_whitespace);
+    old.ends_with('\n')
+        && !new.is_empty()
+        && !ends(new)
+        && !behind.is_empty()
+        && old.trim_end() != new
 }
 
 /// Returns what would be in the file twice if `new` replaced `old`, which is between the texts

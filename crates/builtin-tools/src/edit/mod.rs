@@ -42,7 +42,7 @@ use std::ops::Range;
 use fit::{Fit, Haystack, Rank};
 pub(crate) use form::{is_word, plain};
 use lines::{FileLines, ModelLines, indentation};
-pub(crate) use literal::{place, repeated};
+pub(crate) use literal::{loses_line_end, place, repeated};
 pub(crate) use omission::{is_comment, omission};
 use reading::Texts;
 use write::Fault;
@@ -344,6 +344,7 @@ fn edit_at(
     // If the file has the new text already, the edit was made before, and the place that was found is
     // only similar to the old text. One line may be there by chance.
     let edit = edit.and_then(|edit| match haystack.line_of_new(texts) {
+        _ if fit.leaves_block => Err("... would stand for lines of another block".into()),
         Some(line) if texts.new.trim().contains('\n') => Err(Fault::Applied(line)),
         _ if rank != Rank::Part && is_quoted_elsewhere(haystack, texts, fit) => {
             Err("half of its lines are elsewhere as they are".into())

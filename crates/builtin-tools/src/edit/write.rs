@@ -17,6 +17,7 @@ use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 use std::time::{Duration, Instant};
+use unicode_normalization::UnicodeNormalization;
 
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
@@ -782,6 +783,17 @@ impl Spelling {
         if self.files.contains_key(word) {
             return one(word);
         }
+        // The file may have each letter in one character where the old text has several (NFC, NFD).
+        let is_composed = |(one, files): (&String, &BTreeSet<String>)| {
+            files
+                .iter()
+                .any(|file| file != one && one.nfc().eq(file.chars()))
+        };
+        let word: String = if self.files.iter().any(is_composed) {
+            word.nfc().collect()
+        } else {
+            word.to_owned()
+        };
         word.chars()
             .map(|c| one(c.encode_utf8(&mut [0; 4])))
             .collect()
