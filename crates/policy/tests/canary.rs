@@ -418,6 +418,19 @@ fn written(option: &str, options: &[String], random: &mut Random) -> String {
     )
 }
 
+/// Stand before an option and are empty when bash runs the line; `~` is the option.
+const EMPTY: &[&str] = &[
+    "{,}~",
+    "{$x,\"\"}~",
+    "$x~",
+    "\"$x\"~",
+    "\"$@\"~",
+    "$(true)''~",
+    "${x:-~}",
+    "\"${x-~}\"",
+    "${x/#/~}",
+];
+
 /// Returns an option that is known to start a program, or any other that the program has.
 fn option(known: &str, options: &[String], random: &mut Random) -> String {
     let known: Vec<&str> = known.split(' ').collect();
@@ -425,7 +438,12 @@ fn option(known: &str, options: &[String], random: &mut Random) -> String {
         0 if !options.is_empty() => &options[random.below(options.len())],
         _ => one_of(&known, random),
     };
-    written(option, options, random)
+    let written = written(option, options, random);
+    if random.below(4) > 0 {
+        return written;
+    }
+    let (first, value) = written.split_once(' ').unwrap_or((&written, ""));
+    format!("{} {value}", one_of(EMPTY, random).replace('~', first))
 }
 
 /// Gives the options of the first command to it by `xargs`, in one of the ways that there are.

@@ -128,6 +128,7 @@ pub struct Command {
     pub patterns: Vec<Option<String>>,
     /// The source text of the command, or only that of its name if the name can't be known.
     pub text: String,
+    options: Vec<String>,
     unknown: String,
 }
 
@@ -289,6 +290,12 @@ impl Command {
             || mention::mentioned(prefix, &known.chain([self.unknown.as_str()]))
     }
 
+    /// Returns for each word the beginning of the option that it is, or is if what may be empty in it
+    /// is empty: `--x=` for `--x=$y` and `$y--x=`. Other words are returned as far as they are known.
+    pub fn options(&self) -> impl Iterator<Item = &str> + Clone {
+        self.options.iter().map(String::as_str)
+    }
+
     /// Returns the words that can't be known before the line runs, as the line has them, with blanks
     /// between.
     pub fn unknown(&self) -> &str {
@@ -360,12 +367,13 @@ impl Walk<'_> {
     fn push(&mut self, words: &[Word], text: &str) {
         let unknown = words.iter().filter(|word| word.value.is_none());
         let unknown: Vec<&str> = unknown.map(|word| word.written.as_str()).collect();
-        if self.budget.take(words.len(), 3 * text.len()).is_some() {
+        if self.budget.take(words.len(), 4 * text.len()).is_some() {
             let unknown = unknown.join(" ");
             self.analysis.commands.push(Command {
                 words: words.iter().map(|word| word.value.clone()).collect(),
                 patterns: words.iter().map(|word| word.pattern.clone()).collect(),
                 text: text.to_owned(),
+                options: words.iter().map(|word| word.option().to_owned()).collect(),
                 unknown,
             });
         }

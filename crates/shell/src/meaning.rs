@@ -108,7 +108,7 @@ impl Walk<'_> {
         if !splits && assignments.iter().any(|a| a.name == "IFS") {
             self.unresolved(&stage.to_string());
         }
-        if words.iter().any(may_hold_options) {
+        if arguments.iter().any(may_hold_options) {
             self.unresolved(text);
         }
         wrappers::resolve(self, &words, text, 0);
@@ -193,6 +193,7 @@ fn word_of(word: &plain::Word) -> Word {
         value,
         pattern: word.pattern(),
         known,
+        behind: option_behind(word),
         written: word.text.clone(),
         is_single: !has_list && word.pieces.iter().all(is_single),
         is_expanded,
@@ -251,9 +252,43 @@ fn is_number(variable: &Variable) -> bool {
     variable.operation.is_none() && (variable.is_length || is_special())
 }
 
-fn may_hold_options(word: &Word) -> bool {
-    let text = word.written.replace(['"', '\'', '\\'], "");
-    word.is_expanded && (text.contains("{-") || text.contains(",-"))
+/// Returns true if a list in braces has an option among its words.
+fn may_hold_options(word: &plain::Word) -> bool {
+    let text = shortest(&word.pieces);
+    has_list(word) && (text.contains("{-") || text.contains(",-"))
+}
+
+fn option_behind(word: &plain::Word) -> String {
+    let text = shortest(&word.pieces);
+    let may_vanish = ["{,", ",,", ",}"].iter().any(|list| text.contains(list));
+    let mut parts = text.split(|c| may_vanish && "{,}".contains(c) && has_list(word));
+    let option = parts.find(|part| part.starts_with('-'));
+    option.unwrap_or_default().to_owned()
+}
+
+/// Returns a word without quotes and without what may be empty: variables and substitutions, but
+/// for those that stand for an option if the variable is empty, as in `${x:---y}`.
+fn shortest(pieces: &[Piece]) -> String {
+    let text = |piece: &Piece| match piece {
+        Piece::Bare(text) | Piece::Quoted(text) => text.clone(),
+        Piece::Double(inner) => shortest(inner),
+        Piece::Arithmetic(_) => "0".to_owned(),
+        Piece::Variable(Variable {
+            operation: Some((operator, operands)),
+            ..
+        }) => {
+            let text = shortest(operands);
+            let value = match *operator {
+                ":" | ":?" | "?" | "#" | "##" | "%" | "%%" => "",
+                "/" | "//" => text.split_once('/').unwrap_or_default().1,
+                _ => &text,
+            };
+            let is_option = value.starts_with('-');
+            String::from(if is_option { value } else { "" })
+        }
+        _ => String::new(),
+    };
+    pieces.iter().map(text).collect()
 }
 
 fn has_list(word: &plain::Word) -> bool {

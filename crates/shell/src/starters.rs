@@ -115,7 +115,7 @@ pub(super) fn may_get_options(rest: &[Word]) -> bool {
 /// Returns the value that is attached to a long option; `named_by_short` does the same for a short
 /// one. The text is empty if no value is attached.
 fn named_by_long<'w>(own: Option<&Starter>, word: &'w Word) -> Option<&'w str> {
-    let known = word.known.as_str();
+    let known = word.option();
     let (name, attached) = known.split_once('=').unwrap_or((known, ""));
     let may_go_on = word.value.is_none() && name == known && name.starts_with('-');
     let is_beginning = may_go_on || name.len() > 2 && !is_among(name, WHOLE);
@@ -125,7 +125,7 @@ fn named_by_long<'w>(own: Option<&Starter>, word: &'w Word) -> Option<&'w str> {
 }
 
 fn named_by_short<'w>(own: &Starter, word: &'w Word) -> Option<&'w str> {
-    let cluster = word.known.strip_prefix('-')?;
+    let cluster = word.option().strip_prefix('-')?;
     if cluster.starts_with('-') {
         return None;
     }
@@ -138,7 +138,7 @@ fn named_by_short<'w>(own: &Starter, word: &'w Word) -> Option<&'w str> {
             return None;
         }
     }
-    (word.value.is_none() && !own.short.is_empty()).then_some("")
+    (word.may_go_on() && !own.short.is_empty()).then_some("")
 }
 
 fn is_harmless(own: &Starter, value: &str) -> bool {

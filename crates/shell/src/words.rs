@@ -10,6 +10,8 @@ pub(super) struct Word {
     pub(super) value: Option<String>,
     pub(super) pattern: Option<String>,
     pub(super) known: String,
+    /// The option that the word is if all that may be empty before its dash is empty.
+    pub(super) behind: String,
     pub(super) written: String,
     pub(super) is_single: bool,
     pub(super) is_expanded: bool,
@@ -19,6 +21,22 @@ pub(super) struct Word {
 impl Word {
     pub(super) fn is(&self, text: &str) -> bool {
         self.value.as_deref() == Some(text)
+    }
+
+    /// Returns the beginning of the option that the word is, or may be: `--x=` for `--x=$y`, `$y--x=`
+    /// and `{,}--x=`. Nothing is known of one that is a variable's value as a whole.
+    pub(super) fn option(&self) -> &str {
+        if self.known.is_empty() {
+            &self.behind
+        } else {
+            &self.known
+        }
+    }
+
+    /// Returns true if letters may follow those that are known. Where even the dash is known only if
+    /// what stands before it is empty, this is not supposed: `$name-$version` is rarely an option.
+    pub(super) fn may_go_on(&self) -> bool {
+        self.value.is_none() && !self.known.is_empty()
     }
 
     pub(super) fn is_one_of(&self, texts: &[&str]) -> bool {

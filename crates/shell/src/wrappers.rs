@@ -108,10 +108,10 @@ fn run(walk: &mut Walk<'_>, words: &[Word], depth: usize) {
 
 fn has_letter(word: &Word, letters: &[char]) -> bool {
     let cluster = word
-        .known
+        .option()
         .strip_prefix('-')
         .filter(|rest| !rest.starts_with('-'));
-    cluster.is_some_and(|cluster| cluster.contains(letters) || word.value.is_none())
+    cluster.is_some_and(|cluster| cluster.contains(letters) || word.may_go_on())
 }
 
 fn may_start_programs(word: &Word) -> bool {
