@@ -102,7 +102,7 @@ fn spelled(c: char, random: &mut Random, computes: bool) -> String {
 
 /// Returns a line that writes to a file of this name, somehow.
 fn line(name: &str, random: &mut Random) -> String {
-    let kind = random.below(46);
+    let kind = random.below(54);
     // What a variable or a substitution adds to a name is seen for the best-known programs only.
     let computes = kind < 12;
     let words = |name: &str, random: &mut Random| -> String {
@@ -163,6 +163,14 @@ fn line(name: &str, random: &mut Random) -> String {
         43 => format!("ed -s new <<E\nw {name}\nq\nE"),
         44 => format!("find {directory} -name {base} -exec cp new {{}} ';'"),
         45 => format!("sort new --o={whole}"),
+        46 => format!("sort new \"-o$PWD/{name}\""),
+        47 => format!("git diff --no-index \"--output=$PWD/{name}\" /dev/null new"),
+        48 => format!("git diff --no-index {{,}}--output={whole} /dev/null new"),
+        49 => format!("sort \"$x\"-o {whole} new"),
+        50 => format!("git diff --no-index $(echo --output={name}) /dev/null new"),
+        51 => format!("sort new \"${{x:--o{name}}}\""),
+        52 => format!("for f in {name}; do git diff --no-index --output=$f /dev/null new; done"),
+        53 => format!("echo {whole} | xargs -I{{}} sort new -o{{}}"),
         37 => format!("perl -e 'system(\"cp new {name}\")'"),
         _ => format!("env -C {directory} shuf -eo {base} x"),
     }

@@ -4,6 +4,7 @@
 //! So a word counts as a file that is written, unless the program is known to only read such words,
 //! or to run code of the project, which a question about a word would not hold back.
 
+use super::written::parts_of_code;
 use crate::safe::{self, is_among};
 use gemini_tools_shell::{Command, reads_git_settings};
 use gemini_tools_workspace::pattern::expand_braces;
@@ -95,7 +96,7 @@ pub(super) fn written<'c>(
         return Vec::new();
     }
     if runs_code(command) && !edits_in_place(command) || !moves && is_of_project(command) {
-        return outputs(words, true);
+        return outputs(command, true);
     }
     match root {
         "git" => return written_by_git(command),
@@ -123,7 +124,7 @@ pub(crate) fn writes_by_option(command: &Command) -> bool {
         "find" => {
             (words.iter().flatten()).any(|word| word != "-delete" && is_among(word, FIND_WRITES))
         }
-        "sort" | "tree" => !outputs(words, true).is_empty(),
+        "sort" | "tree" => !outputs(command, true).is_empty(),
         "uniq" => words.iter().filter(is_operand).count() > 1,
         // It takes no option behind its first operand.
         "xxd" => {
@@ -132,7 +133,7 @@ pub(crate) fn writes_by_option(command: &Command) -> bool {
         "git" => {
             let (name, _) = git_command(command);
             let reads = name.is_some_and(|name| is_among(name, GIT_READERS));
-            reads && !outputs(words, false).is_empty()
+            reads && !outputs(command, false).is_empty()
         }
         _ => false,
     }
@@ -184,13 +185,11 @@ pub(super) fn directories(command: &Command) -> Vec<&Option<String>> {
     if is_among(command.root(), READERS) {
         return Vec::new();
     }
-    let words = &command.patterns[..];
-    let attached = |word: &&Option<String>| {
-        let word = word.as_deref().unwrap_or_default();
-        word.len() > 2 && word.starts_with("-C")
-    };
-    values(words, |option| is_among(option, OPTIONS))
-        .chain(words.iter().filter(attached))
+    let words = command.options().zip(&command.patterns);
+    let attached = words
+        .filter(|(option, word)| option.starts_with("-C") && (option.len() > 2 || word.is_none()));
+    values(command, |option| is_among(option, OPTIONS))
+        .chain(attached.map(|(_, word)| word))
         .collect()
 }
 
@@ -204,27 +203,36 @@ fn without_texts(words: &[Option<String>]) -> Vec<&Option<String>> {
     pairs.map(|pair| &pair[1]).collect()
 }
 
-fn outputs(words: &[Option<String>], short: bool) -> Vec<&Option<String>> {
-    let attached = words.iter().filter(|word| {
-        let word = word.as_deref().unwrap_or_default();
-        short && word.starts_with('-') && !word.starts_with("--") && word.contains('o')
+fn outputs(command: &Command, short: bool) -> Vec<&Option<String>> {
+    let is_option = move |option: &str| is_output(option, short);
+    // A substitution may print such an option.
+    let unknown = command.unknown().replace(['"', '\'', '\\'], "");
+    let is_printed = parts_of_code(&unknown).any(is_option);
+    let words = command.options().zip(&command.patterns);
+    let attached = words.filter(move |(option, word)| {
+        let is_cluster = option.starts_with('-') && !option.starts_with("--");
+        short && is_cluster && option.contains('o') || is_printed && word.is_none()
     });
-    values(words, move |option| is_output(option, short))
-        .chain(attached)
+    values(command, is_option)
+        .chain(attached.map(|(_, word)| word))
         .collect()
 }
 
-fn values<'w>(
-    words: &'w [Option<String>],
-    is_option: impl Fn(&str) -> bool + Copy + 'w,
-) -> impl Iterator<Item = &'w Option<String>> {
-    let pairs = words.windows(2);
-    let behind = pairs.filter(move |pair| pair[0].as_deref().is_some_and(is_option));
-    let own = words.iter().filter(move |word| {
-        let parts = word.as_deref().and_then(|word| word.split_once('='));
-        parts.is_some_and(|(option, _)| option.starts_with("--") && is_option(option))
+fn values<'c>(
+    command: &'c Command,
+    is_option: impl Fn(&str) -> bool + Copy + 'c,
+) -> impl Iterator<Item = &'c Option<String>> {
+    let words = command.options().zip(&command.patterns);
+    let behind = command.options().zip(command.patterns.iter().skip(1));
+    let behind = behind.filter(move |(option, _)| is_option(option));
+    let own = words.filter(move |(option, word)| {
+        let (name, has_value) = match option.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (*option, word.is_none()),
+        };
+        has_value && option.starts_with("--") && is_option(name)
     });
-    behind.map(|pair| &pair[1]).chain(own)
+    behind.chain(own).map(|(_, word)| word)
 }
 
 fn is_output(option: &str, short: bool) -> bool {
@@ -259,9 +267,9 @@ fn written_by_git(command: &Command) -> Vec<&Option<String>> {
     };
     let prints = name.is_some_and(|name| is_among(name, GIT_OUTPUTS));
     if unstages || prints || name.is_none_or(|name| is_among(name, GIT_READERS)) {
-        let mut written = outputs(words, prints);
+        let mut written = outputs(command, prints);
         if name.is_some_and(|name| is_among(name, GIT_CHECKS_OUT)) {
-            written.extend(work_tree(words));
+            written.extend(work_tree(command));
         }
         return written;
     }
@@ -281,10 +289,10 @@ fn written_by_git(command: &Command) -> Vec<&Option<String>> {
     written.map(|at| &words[at]).collect()
 }
 
-fn work_tree(words: &[Option<String>]) -> Vec<&Option<String>> {
-    let mut found: Vec<_> = values(words, |option| option == "--work-tree").collect();
+fn work_tree(command: &Command) -> Vec<&Option<String>> {
+    let mut found: Vec<_> = values(command, |option| option == "--work-tree").collect();
     if !found.is_empty() {
-        found.extend(values(words, |option| option == "-C"));
+        found.extend(values(command, |option| option == "-C"));
     }
     found
 }

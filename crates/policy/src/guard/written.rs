@@ -328,8 +328,12 @@ impl Guard<'_> {
         };
         // A word with a variable can't be compared, but what it names may stand in it whole.
         let names_guarded = || {
-            let unknown = plain(&command.unknown().replace(['"', '\'', '\\'], ""));
-            !command.root().ends_with('=') && parts_of_code(&unknown).any(may_be_found)
+            let unknown = command.unknown().replace(['"', '\'', '\\'], "");
+            let is_guarded = |part: &str| may_be_found(&plain(part)) || self.covers(part);
+            let mut options = command.options().zip(&command.patterns);
+            !command.root().ends_with('=')
+                && (parts_of_code(&unknown).any(is_guarded)
+                    || options.any(|(text, word)| word.is_none() && self.covers_word(text, true)))
         };
         let mut words = words.iter();
         words.any(|word| match word {
