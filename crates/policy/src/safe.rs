@@ -13,12 +13,16 @@ use gemini_tools_shell::Command;
 use std::path::{Component, Path, PathBuf};
 
 pub(super) fn only_reads(command: &Command) -> bool {
-    // A pattern may become several words: `uniq *` writes the second file.
-    if unquoted(command).any(|(_, c)| MAKES_WORDS.contains(c)) {
+    if makes_words(command) {
         return false;
     }
     let args: Option<Vec<&str>> = command.words.iter().skip(1).map(Option::as_deref).collect();
     args.is_some_and(|args| accepts(programs::PROGRAMS, command.root(), &args, &|_| false))
+}
+
+/// Returns true if bash may turn a word into several: `uniq *` writes the second file.
+pub(super) fn makes_words(command: &Command) -> bool {
+    unquoted(command).any(|(_, c)| MAKES_WORDS.contains(c))
 }
 
 fn accepts(table: &'static str, name: &str, args: &[&str], leaves: &dyn Fn(&str) -> bool) -> bool {

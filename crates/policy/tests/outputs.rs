@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use trials::seed;
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 16] = [
     "git diff --no-index a b",
     "git log",
     "git show",
@@ -26,9 +26,17 @@ const COMMANDS: [&str; 8] = [
     "uniq a",
     "tree",
     "xxd a",
+    "uniq -",
+    "uniq \"$PWD/a\"",
+    "uniq {a,new}",
+    "xxd -",
+    "xxd \"$PWD/a\"",
+    "shuf -n 1 a",
+    "iconv a",
+    "echo a new | xargs uniq",
 ];
 
-const OPTIONS: [&str; 18] = [
+const OPTIONS: [&str; 27] = [
     "--output=new",
     "--outpu=new",
     "--ou new",
@@ -47,6 +55,15 @@ const OPTIONS: [&str; 18] = [
     "-c",
     "--stat",
     "-l 4",
+    "7",
+    "\"--output=$PWD/new\"",
+    "{,}--output=new",
+    "$x--output new",
+    "\"${x:---output=new}\"",
+    "-o\"$PWD/new\"",
+    "\"$x\"-o new",
+    "\"$@\"-onew",
+    "$(echo --output=new)",
 ];
 
 fn decide(policy: &Policy, line: &str) -> Decision {
@@ -61,7 +78,7 @@ fn decide(policy: &Policy, line: &str) -> Decision {
 }
 
 fn policy(root: &Path, more: &str) -> Policy {
-    let prefixes = "[\"git\", \"sort\", \"find\", \"uniq\", \"tree\", \"xxd\"]";
+    let prefixes = "[\"git\", \"sort\", \"find\", \"uniq\", \"tree\", \"xxd\", \"shuf\", \"iconv\", \"echo\", \"xargs\", \"ptx\"]";
     let rule = format!(
         "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = {prefixes}\ndecision = \"allow\"\npriority = 500\n{more}"
     );
@@ -83,6 +100,10 @@ fn no_option_of_an_allowed_program_writes_a_file_unasked() {
         for _ in 0..=random.below(2) {
             line = format!("{line} {}", OPTIONS[random.below(OPTIONS.len())]);
         }
+        // What may be an action of `find` needs approval anyway.
+        if line.starts_with("find") && line.contains(['$', '{']) {
+            continue;
+        }
         let decision = decide(&policy(root.path(), ""), &line);
         let permitted = decide(&policy(root.path(), "allowRedirection = true\n"), &line);
         assert_eq!(permitted, Decision::Allow, "{line}");
@@ -103,4 +124,35 @@ fn no_option_of_an_allowed_program_writes_a_file_unasked() {
         written > 8 && allowed > 30,
         "{written} written, {allowed} allowed"
     );
+}
+
+#[test]
+fn what_names_no_output_is_not_asked_about() {
+    let root = tempfile::tempdir().expect("a directory");
+    let policy = policy(root.path(), "");
+    for line in [
+        "git archive HEAD",
+        "git stash show -p",
+        "git log \"$x\" -- a",
+        "sort \"$f\"",
+        "uniq -cf 7 a",
+        "uniq \"$f\"",
+        "uniq - ",
+        "xxd -l 16 a",
+        "xxd \"$f\"",
+        "echo a | xargs -n1 xxd",
+    ] {
+        assert_eq!(decide(&policy, line), Decision::Allow, "{line}");
+    }
+    for line in [
+        "git stash show --output=new",
+        "git archive -o new HEAD",
+        "git archive \"-o$PWD/new\" HEAD",
+        "ptx -G a new",
+        "uniq *",
+        "uniq 1 new",
+        "xxd 1 new",
+    ] {
+        assert_ne!(decide(&policy, line), Decision::Allow, "{line}");
+    }
 }

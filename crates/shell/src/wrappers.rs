@@ -221,10 +221,19 @@ fn with_input(arguments: &Arguments<'_>) -> Option<Vec<Word>> {
     }
     let mut words = arguments.command.to_vec();
     if !words.is_empty() {
-        words.push(Word {
+        let is_one = |(name, value): &(String, Option<String>)| {
+            matches!(name.as_str(), "n" | "max-args") && value.as_deref() == Some("1")
+        };
+        let count = if arguments.options.iter().any(is_one) {
+            1
+        } else {
+            2
+        };
+        let input = Word {
             is_input: true,
             ..Word::default()
-        });
+        };
+        words.resize(words.len() + count, input);
     }
     Some(words)
 }

@@ -115,26 +115,39 @@ pub(super) fn written<'c>(
 /// Returns true if a command that else only reads writes a file that an option or a second operand
 /// names, as a redirection would.
 pub(crate) fn writes_by_option(command: &Command) -> bool {
-    let words = command.patterns.get(1..).unwrap_or_default();
-    let is_operand = |word: &&Option<String>| {
-        let word = word.as_deref().unwrap_or_default();
-        !word.starts_with('-') && !word.chars().all(|c| c.is_ascii_digit())
+    let words: Vec<&str> = command.options().collect();
+    let root = command.root();
+    let is_number = |at: usize| {
+        let option = words[at - 1].strip_prefix('-').unwrap_or_default();
+        let takes_value = match root {
+            "xxd" => {
+                option.starts_with(['c', 'g', 'l', 'o', 's']) && !option.contains(char::is_numeric)
+            }
+            _ => option.ends_with(['f', 's', 'w']),
+        };
+        takes_value && words[at].starts_with(|c: char| c.is_ascii_digit())
     };
-    match command.root() {
-        "find" => {
-            (words.iter().flatten()).any(|word| word != "-delete" && is_among(word, FIND_WRITES))
-        }
-        "sort" | "tree" => !outputs(command, true).is_empty(),
-        "uniq" => words.iter().filter(is_operand).count() > 1,
+    let is_operand =
+        |at: &usize| (words[*at] == "-" || !words[*at].starts_with('-')) && !is_number(*at);
+    let mut operands = (1..words.len()).filter(is_operand);
+    match root {
+        "find" => words
+            .iter()
+            .any(|word| *word != "-delete" && is_among(word, FIND_WRITES)),
+        "iconv" | "shuf" | "sort" | "tree" => !outputs(command, true).is_empty(),
+        "ptx" | "uniq" => safe::makes_words(command) || operands.count() > 1,
         // It takes no option behind its first operand.
-        "xxd" => {
-            (words.iter().position(|word| is_operand(&word))).is_some_and(|at| at + 1 < words.len())
-        }
-        "git" => {
-            let (name, _) = git_command(command);
-            let reads = name.is_some_and(|name| is_among(name, GIT_READERS));
-            reads && !outputs(command, false).is_empty()
-        }
+        "xxd" => operands
+            .next()
+            .is_some_and(|at| safe::makes_words(command) || at + 1 < words.len()),
+        "git" => match git_command(command).0 {
+            Some("archive") => !outputs(command, true).is_empty(),
+            Some(name) => {
+                (name == "stash" || is_among(name, GIT_READERS))
+                    && !outputs(command, false).is_empty()
+            }
+            None => false,
+        },
         _ => false,
     }
 }
