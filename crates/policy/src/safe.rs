@@ -131,17 +131,18 @@ fn leaves(path: &str, root: &Path) -> bool {
 /// Returns true if a command deletes without asking or makes symbolic links, or if it is a `find`
 /// or `rg` that may write files or start programs.
 pub(super) fn is_dangerous(command: &Command) -> bool {
-    let words: Vec<&str> = command.words.iter().map_while(Option::as_deref).collect();
-    let Some((_, args)) = words.split_first() else {
-        return false;
+    let args: Vec<&str> = command.options().skip(1).collect();
+    let has_long = |name: &str| {
+        args.iter()
+            .any(|arg| arg.len() > 2 && name.starts_with(arg))
     };
     let has_short = |letter: char| {
         args.iter()
             .any(|arg| arg.starts_with('-') && !arg.starts_with("--") && arg.contains(letter))
     };
     match command.root() {
-        "rm" => has_short('f') || args.contains(&"--force"),
-        "ln" => has_short('s') || args.contains(&"--symbolic"),
+        "rm" => has_short('f') || has_long("--force"),
+        "ln" => has_short('s') || has_long("--symbolic"),
         "find" => args.iter().any(|arg| is_among(arg, FIND_ACTS)),
         "rg" => args.iter().any(|arg| {
             let name = arg.split_once('=').map_or(*arg, |(name, _)| name);

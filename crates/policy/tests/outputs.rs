@@ -156,3 +156,37 @@ fn what_names_no_output_is_not_asked_about() {
         assert_ne!(decide(&policy, line), Decision::Allow, "{line}");
     }
 }
+
+#[test]
+fn what_deletes_or_links_is_asked_about_behind_any_word() {
+    let root = tempfile::tempdir().expect("a directory");
+    let rule = "[[rule]]\ntoolName = \"run_shell_command\"\ndecision = \"allow\"\npriority = 500\n";
+    let texts = [(Tier::User, "a.toml".into(), rule.to_owned())];
+    let policy = Policy::from_texts(&texts, &Settings::default(), root.path());
+    for line in [
+        "rm ~ -rf",
+        "rm ~ --forc",
+        "ln ~ -s",
+        "ln --sym ~",
+        "find ~ -delete",
+        "rm ~ {,}-f",
+    ] {
+        for word in [
+            "a",
+            "\"$PWD/a\"",
+            "$x",
+            "\"$@\" a",
+            "{a,b}",
+            "$(echo a)",
+            "a $x''",
+        ] {
+            for line in [line.to_owned(), format!("cd . && env {line}")] {
+                let line = line.replace('~', word);
+                assert_ne!(decide(&policy, &line), Decision::Allow, "{line}");
+            }
+        }
+    }
+    for line in ["rm \"$PWD/a\"", "find \"$PWD\" -name f"] {
+        assert_eq!(decide(&policy, line), Decision::Allow, "{line}");
+    }
+}
