@@ -272,6 +272,7 @@ fn lines_of_every_day_run_without_a_question() {
         "git show 'HEAD@{0}:f'",
         "git status --porcelain",
         "git branch -vv",
+        "git branch --sort=-committerdate --sort=v:refname",
     ] {
         // A program that is not installed could be any program once it is, so the user is asked.
         let is_there = !line.starts_with("git ") || has_git();
@@ -359,6 +360,9 @@ fn whatever_the_grammar_does_not_have_is_asked_about() {
         "git branch made",
         "git branch -D x",
         "git branch --format='%(signature)'",
+        "git branch --sort=signature",
+        "git branch --sort=-version:signature:grade",
+        "git branch --sort=describe",
         "git status --column",
         "git stat",
         "git grep -O./evil a",

@@ -19,6 +19,7 @@
 /// | `file` | a path that does not lead out of the workspace |
 /// | `script` | a script of sed that only chooses lines |
 /// | `format` | a format of git that starts no program |
+/// | `key` | a name in such a format, by which git sorts |
 pub(super) struct Grammar {
     pub(super) options: Vec<&'static str>,
     /// The kinds of the operands, separated by blanks. The last one may end in `...` to stand for
@@ -187,6 +188,10 @@ impl Reader<'_> {
             "file" => !text.starts_with('+') && !(self.leaves)(text),
             "script" => only_chooses_lines(text),
             "format" => is_plain_format(text),
+            "key" => {
+                let key = text.trim_start_matches('-').trim_start_matches("version:");
+                is_plain_format(&format!("%({})", key.trim_start_matches("v:")))
+            }
             words => words.split('|').any(|word| word == text),
         }
     }
@@ -262,9 +267,9 @@ fn behind_address(script: &str) -> Option<&str> {
 /// it run gpg, and `%(describe)` another git.
 fn is_plain_format(format: &str) -> bool {
     const NAMES: &str = "\
-        HEAD authordate authoremail authorname body committerdate committeremail committername \
-        contents creatordate decorate objectname objecttype refname subject taggerdate trailers \
-        upstream";
+        HEAD author authordate authoremail authorname body committer committerdate committeremail \
+        committername contents creator creatordate decorate objectname objectsize objecttype refname \
+        subject taggerdate trailers upstream";
     format.split('%').skip(1).all(|placeholder| {
         let placeholder = placeholder.trim_start_matches(['+', '-', ' ']);
         match placeholder.strip_prefix('(') {

@@ -46,7 +46,7 @@ const COMMITS: &str = "\
 /// project, because git starts programs that a repository's settings name.
 pub(super) const GIT: &str = "\
     branch | | -a -l -r -v --all --color[=text] --format=format --list --no-color --remotes \
-        --show-current --sort=text --verbose
+        --show-current --sort=key --verbose
     diff | file... | DIFFERENCES --cached --merge-base --staged
     log | file... | COMMITS DIFFERENCES
     show | file... | COMMITS DIFFERENCES
