@@ -34,7 +34,8 @@ use gemini_tools_core::tool::Kind;
 use gemini_tools_shell::{Analysis, Command, analyse};
 use serde_json::{Map, Value};
 
-/// With these variables git only reads. In a partial clone it would fetch what is missing, by a
+/// With these variables git only reads, but `git diff` writes the index anew: without that, `git diff
+/// --name-only` would name files that are only newer. In a partial clone it would fetch what is missing, by a
 /// program that the repository names, and `git status` would write the index anew. A list of
 /// allowed protocols in the environment wins over those in settings.
 pub(super) const READ_BY_GIT: &str =
