@@ -61,8 +61,8 @@ fn shows_what_can_run_and_counts_from_then_on() {
             "description = \"Deploys\"",
             ".gemini/tools/linked",
             "      echo yes\n",
-            "mcpServers.files = {\"args\":[\"-y\",\"server\"],\"command\":\"npx\"}",
-            "tools.allowed = [\"glob\"]",
+            "{\"mcpServers\": {\"files\": {\"command\": \"npx\", \"args\": [\"-y\", \"server\"]}}",
+            "\"allowed\": [\"glob\"]",
             "Trusted",
         ],
     );
