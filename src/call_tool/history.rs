@@ -102,10 +102,8 @@ fn filter(
         let path = path.unwrap_or_else(|| PathBuf::from(argument));
         Ok(real_path(&workspace.root().join(path)))
     };
-    for path in options.history.iter().flatten() {
-        filter.paths.push(path_of(path)?);
-    }
-    for name in options.undo.iter().flatten() {
+    let names = options.history.iter().flatten();
+    for name in names.chain(options.undo.iter().flatten()) {
         let path = path_of(name)?;
         let everything = || Filter {
             roots: filter.roots.clone(),
@@ -116,7 +114,8 @@ fn filter(
         by_path.paths.push(path.clone());
         if !by_id.ids.is_empty() && !history.chosen(&by_id).is_empty() {
             filter.ids.append(&mut by_id.ids);
-        } else if !history.chosen(&by_path).is_empty() {
+        } else if options.history.is_some() && path.exists() || !history.chosen(&by_path).is_empty()
+        {
             filter.paths.push(path);
         } else {
             return Err(ToolError::invalid(format!(
@@ -285,6 +284,12 @@ impl View<'_> {
         drop(lock);
         if let Some(unchanged) = unchanged {
             undo.workspace.saw_changes_of(&unchanged);
+            for outcome in outcomes.iter().filter(|outcome| outcome.id.is_some()) {
+                let newest = outcome.undone.first();
+                if newest.is_some_and(|index| self.history.entries[*index].after.is_none()) {
+                    undo.workspace.gave_back(&outcome.path);
+                }
+            }
         }
         let chosen = steps.get(at).ok_or_else(|| {
             ToolError::failed("There is nothing to undo in this project.")
@@ -320,7 +325,8 @@ impl View<'_> {
         for outcome in &outcomes {
             self.complain(outcome);
         }
-        let is_unchanged = outcomes.iter().all(|outcome| outcome.id.is_none());
+        let is_unchanged = outcomes.iter().all(|outcome| outcome.id.is_none())
+            && undo.workspace.pending_changes().is_empty();
         if is_refused && is_of_command && is_unchanged {
             warn(
                 "call_tool: Nothing was changed: what a command or a patch did is undone as a whole, or for a file or directory by: call_tool --undo PATH",

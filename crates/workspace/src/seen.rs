@@ -771,6 +771,13 @@ impl Workspace {
         self.open_file(&place).ok()
     }
 
+    /// Remembers that the caller has given back a file that was gone.
+    pub fn gave_back(&self, path: &Path) {
+        if let Some(open) = self.open_seen(path) {
+            self.seen.saw(path, &open.file);
+        }
+    }
+
     /// Judges what has changed in files while a command of the conversation ran. When it began,
     /// they were as last seen, or another call of the conversation was shown them since. A change
     /// that the journal has of the conversation's session counts as seen, one that it has of
