@@ -110,6 +110,8 @@ pub struct CommandChanges {
     /// paths by components takes longer.
     before: BTreeMap<OsString, OriginalState>,
     linked: HashMap<(u64, u64), LinkedFile>,
+    /// The git repositories that the command has made, each as the directory of its `HEAD`.
+    repositories: HashSet<PathBuf>,
     undo: Option<UndoOrigin>,
     hour: Option<Hour>,
     kept_bytes: u64,
@@ -134,6 +136,7 @@ impl CommandChanges {
             line: line.to_owned(),
             before: BTreeMap::new(),
             linked: HashMap::new(),
+            repositories: HashSet::new(),
             undo: None,
             hour: None,
             kept_bytes: 0,

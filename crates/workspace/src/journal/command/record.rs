@@ -31,6 +31,10 @@ impl CommandChanges {
         self.find_left_files();
         let mut counts = ChangeCounts::default();
         let mut touched = std::mem::take(&mut self.before);
+        let new = touched.iter().filter(|(_, before)| before.state.is_none());
+        let heads = new.filter(|(path, _)| path.as_bytes().ends_with(b"/HEAD"));
+        let made = heads.filter_map(|(path, _)| Path::new(path).parent().map(Path::to_owned));
+        self.repositories.extend(made);
         for before in touched.values_mut() {
             self.share_copy(before);
         }
@@ -218,8 +222,9 @@ impl CommandChanges {
             && after.is_some_and(FileState::is_directory)
             && self.scope.find(path, true).is_none();
         // Objects that a command has added to a git repository are not recorded, so that an undo
-        // does not remove them: the repository may refer to them.
-        let is_object = before.state.is_none() && is_git_object(path);
+        // does not remove them: the repository may refer to them, unless it goes as well.
+        let goes = || path.ancestors().any(|dir| self.repositories.contains(dir));
+        let is_object = before.state.is_none() && is_git_object(path) && !goes();
         !is_same && !is_ignored && !is_object
     }
 
@@ -244,8 +249,9 @@ impl CommandChanges {
         if is_same_stamp && (is_safe || !(is_kept && is_small) && is_unchanged()) {
             return true;
         }
-        // If another file has taken the name of one that has several, that is a change.
-        let is_one_of_several = state.links.is_some() && state.stamp.file() != after.stamp.file();
+        // If another file has taken the name, and one of them has several, that is a change.
+        let has_links = state.links.is_some() || after.links.is_some();
+        let is_one_of_several = has_links && state.stamp.file() != after.stamp.file();
         let is_comparable = state.stamp.size() == size && (is_small || is_same_stamp);
         let Some(hour) = self
             .hour
