@@ -135,8 +135,8 @@ pub struct JournalEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
     /// The id that all changes of one command, or of one change of several files, have in common:
-    /// the id of the first of them, or in an undo of a command the undo's id. `None` for a change
-    /// by itself.
+    /// the id of the first of them, or in an undo an id for each command. `None` for a change by
+    /// itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The beginning of the command line, or a description of the change of several files; only in
@@ -225,6 +225,12 @@ impl JournalEntry {
         };
         let has_mode = !matches!(before.kind, Some(NodeKind::Link(_)));
         before.kind != after.kind || !is_same_node || has_mode && before.mode != after.mode
+    }
+
+    /// Returns true if the change left the content alone, so that none is kept.
+    pub(super) fn is_of_mode(&self) -> bool {
+        let stamp = |state: &Option<FileState>| Some(state.as_ref()?.stamp);
+        self.old_content == OldContent::default() && stamp(&self.before) == stamp(&self.after)
     }
 
     /// Returns why the old content is lost; `None` if it is kept or there was none to keep.

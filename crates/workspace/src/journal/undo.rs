@@ -439,6 +439,7 @@ impl Run<'_> {
             Ok((file, stamp))
         };
         let (file, now) = open().map_err(|e| match e {
+            Errno::NOENT if entry.is_of_mode() => "was changed since".to_owned(),
             Errno::NOENT => "is not in the journal any more".to_owned(),
             e => format!("can't be read in the journal: {e}"),
         })?;

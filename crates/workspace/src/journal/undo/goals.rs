@@ -160,8 +160,12 @@ impl Whole<'_, '_> {
         // A file with further names may have the same content by chance. It must not count as the
         // former file, whose names and mode the undo changes.
         let is_one_name = then.links.is_none() && now.links.is_none();
-        let is_equal =
-            is_one_name && (run.is_same(Some(then), Some(now)) || run.has_old_content(index, now));
+        let is_equal = is_one_name
+            && (run.is_same(Some(then), Some(now))
+                || run.has_old_content(index, now)
+                || self.by_path[path]
+                    .iter()
+                    .all(|i| run.entry(*i).is_of_mode()));
         then.is_file() && now.is_file() && (is_original || is_equal)
     }
 
