@@ -3,7 +3,7 @@
 use crate::harness::random::Random;
 use crate::harness::{Workspace, page, skipped, trials};
 use rustix::fs::{XattrFlags, lgetxattr, setxattr};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
@@ -501,6 +501,196 @@ fn commands_and_file_tools_in_turn_are_undone_to_the_byte() {
             let left = differences(&before, &snapshot(&ws));
             assert!(left.is_empty(), "{of}: {left:?}");
         }
+    }
+}
+
+/// A command on files with few contents, so that many are equal, with links between them.
+fn command_on_equals(random: &mut Random) -> String {
+    let names = ["a", "b", "c", "d/a", "d/c"];
+    let (a, b, text) = (random.of(&names), random.of(&names), random.of(&["x", "y"]));
+    match random.below(9) {
+        0 | 1 => format!("ln -f {a} {b}"),
+        2 => format!("ln {a} {b}"),
+        3 => format!("cp {a} t; mv t {b}"),
+        4 => format!("echo {text} > {a}"),
+        5 | 6 => format!("echo z >> {a}"),
+        7 => format!("chmod {} e", random.of(&["600", "755"])),
+        _ => format!("rm -f {a}"),
+    }
+}
+
+#[test]
+fn several_commands_at_once_are_undone_and_redone_as_one_by_one() {
+    for seed in crate::harness::random::seeds("several commands", 20 * trials()) {
+        let mut random = Random(seed);
+        let ws = Workspace::new().directory("d");
+        for (name, text) in [
+            ("a", "x\n"),
+            ("b", "x\n"),
+            ("c", "x\n"),
+            ("d/c", "y\n"),
+            ("e", "e\n"),
+        ] {
+            fs::write(ws.path(name), text).expect("written");
+        }
+        let (mut states, mut lines) = (vec![snapshot(&ws)], Vec::new());
+        let must = |args: &[&str], expected: &Snapshot, lines: &[String]| {
+            let args: Vec<&str> = ["--undo"].iter().chain(args).copied().collect();
+            let answer = ws.call_tool(&args).unwatched().run();
+            let left = differences(expected, &snapshot(&ws));
+            let of = format!("seed {seed}: {lines:?}, {args:?}, {left:#?}");
+            assert!(
+                left.is_empty() && answer.status() == 0,
+                "{of}: {}",
+                answer.shown()
+            );
+            answer
+                .text()
+                .trim()
+                .rsplit(' ')
+                .next()
+                .map(str::to_owned)
+                .unwrap_or_default()
+        };
+        while states.len() < 2 || random.below(6) > 0 {
+            let line = command_on_equals(&mut random);
+            run(&ws, &format!("exec 2>/dev/null; {line}; true"));
+            let now = snapshot(&ws);
+            lines.push(line);
+            if states.last() != Some(&now) {
+                states.push(now);
+            }
+            // Somebody saves the same text once more, under the same mode.
+            fs::copy(ws.path("e"), ws.path("saved")).expect("copied");
+            fs::rename(ws.path("saved"), ws.path("e")).expect("renamed");
+        }
+        let last = states.last().expect("a state");
+        let history = ws.call_tool(&["--history", "--json"]).unwatched().run();
+        let entries = history.text().lines();
+        let entries = entries.map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        let ids: Vec<String> = entries
+            .filter(|entry| random.below(2) == 0 || entry["tool"] != "undo")
+            .filter_map(|entry| Some(entry["id"].as_str()?.to_owned()))
+            .collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let all = [&ids[..], &["--since", "1h"]];
+        let all = all[usize::try_from(random.below(2)).expect("small")];
+        let id = must(all, &states[0], &lines);
+        must(all, &states[0], &lines);
+        must(&[&id], last, &lines);
+        must(&[], &states[states.len() - 2], &lines);
+    }
+}
+
+#[test]
+fn what_was_undone_before_can_be_redone_and_undone_again() {
+    for by_time in [true, false] {
+        let ws = Workspace::new()
+            .file("f", "f\n")
+            .file("g", "g\n")
+            .file("k", "k\n");
+        let states =
+            || ["f", "g", "k"].map(|name| fs::read_to_string(ws.path(name)).expect("text"));
+        let undo = |args: &[&str]| {
+            let args: Vec<&str> = ["--undo"].iter().chain(args).copied().collect();
+            let answer = ws.call_tool(&args).unwatched().run();
+            assert_eq!(answer.status(), 0, "{}", answer.shown());
+            let id = answer.text().trim().rsplit(' ').next().map(str::to_owned);
+            id.unwrap_or_default()
+        };
+        let newest = || {
+            let listed = ws.call_tool(&["--history"]).unwatched().run();
+            listed.text().split(' ').next().expect("an id").to_owned()
+        };
+        let before = states();
+        run(&ws, "echo x >> f; echo y >> g");
+        let (after, command) = (states(), newest());
+        let undone = undo(&[]);
+        run(&ws, "echo new > k");
+        let ids = [&*command, &newest()];
+        undo(if by_time { &["--since", "1h"] } else { &ids });
+        assert_eq!(states(), before);
+        undo(&[&undone]);
+        assert_eq!(states(), after);
+        undo(&[]);
+        assert_eq!(states(), before);
+    }
+}
+
+#[test]
+fn a_repository_goes_with_the_command_that_made_it() {
+    let commit = "git add .; git -c user.name=a -c user.email=b commit -qm 1";
+    for line in [
+        "git init -q; echo y > b",
+        "git init -q d/new",
+        "mkdir app; echo x > app/main; cd app; git init -q",
+        &format!("git init -q; {commit}"),
+        &format!("git init -q d; cd d; {commit}; git clone -q . ../e"),
+    ] {
+        let ws = Workspace::new()
+            .file("a", "a\n")
+            .file("b", "b\n")
+            .file("d/f", "f\n");
+        let before = snapshot(&ws);
+        run(&ws, line);
+        let after = snapshot(&ws);
+        let id =
+            undo(&ws, &[], &before, &after, line).unwrap_or_else(|| panic!("{line} was refused"));
+        assert!(undo(&ws, &[&id], &after, &before, line).is_some(), "{line}");
+    }
+}
+
+#[test]
+fn what_an_undo_gave_back_counts_as_seen() {
+    for (other, line) in [
+        ("anna", "mv f g"),
+        ("anna", "rm f"),
+        ("ben", "rm f"),
+        ("ben", "mv f g"),
+    ] {
+        let ws = Workspace::new().file("f", "one\ntwo\n");
+        let old = SystemTime::now() - Duration::from_secs(3600);
+        let file = fs::File::options().write(true).open(ws.path("f"));
+        file.and_then(|file| file.set_modified(old))
+            .expect("a time");
+        let call = |session: &str, tool: &str, arguments: Value| {
+            let call = ws.tool(tool).arguments(&arguments).unwatched();
+            let call = call.env("GEMINI_TOOLS_UNDO_COMMANDS", "on");
+            call.env("GEMINI_TOOLS_SESSION", session).run().output()
+        };
+        let path = ws.path("f");
+        call("anna", "read_file", json!({ "file_path": path }));
+        let edit = json!({ "file_path": path, "old_string": "two", "new_string": "TWO" });
+        call("anna", "replace", edit);
+        call(other, "run_shell_command", json!({ "command": line }));
+        let undo = ws.call_tool(&["--undo", "--since", "1h"]).unwatched();
+        let undone = undo.env("GEMINI_TOOLS_SESSION", "anna").run();
+        assert_eq!(undone.status(), 0, "{line}: {}", undone.shown());
+        let answer = call(
+            "anna",
+            "write_file",
+            json!({ "file_path": path, "content": "x" }),
+        );
+        assert!(!answer.contains("since"), "{other}, {line}: {answer}");
+    }
+}
+
+#[test]
+fn the_history_of_an_id_lists_what_it_stands_for() {
+    let ws = Workspace::new().file("a", "a\n").file("b", "b\n");
+    run(&ws, "echo x > a; echo x > b");
+    let undone = ws.call_tool(&["--undo"]).unwatched().run();
+    let id = undone
+        .text()
+        .trim()
+        .rsplit(' ')
+        .next()
+        .expect("an id")
+        .to_owned();
+    for (name, count, status) in [(&*id, 2, 0), ("a", 2, 0), ("none", 0, 2)] {
+        let listed = ws.call_tool(&["--history", name]).unwatched().run();
+        let found = (listed.text().lines().count(), listed.status());
+        assert_eq!(found, (count, status), "{}", listed.shown());
     }
 }
 

@@ -94,6 +94,7 @@ struct LinkedFile {
 #[derive(Debug)]
 pub(super) struct UndoOrigin {
     pub(super) call: String,
+    pub(super) command: String,
     /// The time of the undo, which decides where the journal keeps what it changes.
     pub(super) at: u64,
     pub(super) undoes: HashMap<PathBuf, Vec<String>>,
@@ -150,7 +151,7 @@ impl CommandChanges {
     pub(super) fn of_undo(workspace: &Workspace, undo: UndoOrigin) -> Option<Self> {
         let changes = Self::new(workspace, super::UNDO, "", true)?;
         Some(Self {
-            command: Some(undo.call.clone()),
+            command: Some(undo.command.clone()),
             undo: Some(undo),
             ..changes
         })

@@ -161,25 +161,51 @@ impl History {
     /// all entries are one step.
     pub fn steps(&self, filter: &Filter) -> Vec<Vec<usize>> {
         let chosen = self.chosen(filter);
-        if !filter.standing {
-            return if chosen.is_empty() {
-                Vec::new()
-            } else {
-                vec![chosen]
-            };
+        if filter.standing || chosen.is_empty() {
+            return self.by_command(&chosen, false);
         }
-        let mut steps: Vec<Vec<usize>> = Vec::new();
-        let mut of_commands: HashMap<&str, usize> = HashMap::new();
+        vec![chosen]
+    }
+
+    /// Returns entries in groups, in the order of the newest of each: what one command has changed,
+    /// and other changes alone or, with `joins`, with those that follow them.
+    fn by_command(&self, chosen: &[usize], joins: bool) -> Vec<Vec<usize>> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut last = HashMap::new();
         for index in chosen {
-            let next = steps.len();
-            let command = self.entries[index].command.as_deref();
-            let at = command.map_or(next, |command| *of_commands.entry(command).or_insert(next));
+            let (command, next) = (self.entries[*index].command.as_ref(), groups.len());
+            let is_one = |at: &usize| command.is_some() || joins && at + 1 == next;
+            let at = last.get(&command).copied().filter(is_one).unwrap_or(next);
+            last.insert(command, at);
             if at == next {
-                steps.push(Vec::new());
+                groups.push(Vec::new());
             }
-            steps[at].push(index);
+            groups[at].push(*index);
         }
-        steps
+        groups
+    }
+
+    /// Returns the entries that one undo takes back in parts, the newest part first. Each command is
+    /// a part: which file a path was between two of them is known only from the later one, and that
+    /// file may live on under another name. An undo goes without saying along with what it undid.
+    pub(super) fn parts(&self, chosen: &[usize]) -> Vec<Vec<usize>> {
+        if (chosen.iter()).all(|index| self.entries[*index].command.is_none()) {
+            return vec![chosen.to_vec()];
+        }
+        let ids: HashSet<&String> = chosen.iter().map(|i| &self.entries[*i].id).collect();
+        let stays = |index: &usize| {
+            let undoes = &self.entries[*index].undoes;
+            undoes.is_empty() || !undoes.iter().all(|id| ids.contains(id))
+        };
+        let chosen: Vec<usize> = chosen.iter().copied().filter(stays).collect();
+        self.by_command(&chosen, true)
+    }
+
+    /// Returns this history with what was written to the journal since, at the end.
+    pub(super) fn with_newer(&self, home: &Path) -> Self {
+        let newer = Self::load(home).unwrap_or_default().entries.into_iter();
+        let newer = newer.filter(|entry| !self.by_id.contains_key(&entry.id));
+        Self::from_entries(self.entries.iter().cloned().chain(newer).collect())
     }
 
     /// Returns the indices of the entries that a filter chooses, newest first.

@@ -109,16 +109,88 @@ pub struct FileOutcome {
 }
 
 impl Undo<'_> {
-    /// Undoes the entries at the indices `chosen`, newest first. They count as one undo.
+    /// Undoes the entries at the indices `chosen`, newest first. They count as one undo. Of several
+    /// commands each is undone by itself, until one is refused.
     pub fn take_back(&self, home: &Path, history: &History, chosen: &[usize]) -> Vec<FileOutcome> {
-        let run = Run {
-            undo: self,
+        let (call, mut outcomes) = (new_id(), Vec::new());
+        let parts = if self.is_explained {
+            vec![chosen.to_vec()]
+        } else {
+            history.parts(chosen)
+        };
+        if let [part] = &parts[..] {
+            Run::new(self, home, history, [&call, &call]).take_back(part, &mut outcomes);
+            return outcomes;
+        }
+        let mut undone_before = HashMap::new();
+        let is_refused = |outcomes: &[FileOutcome]| {
+            let mut refused = outcomes.iter().map(|outcome| &outcome.refused);
+            refused.any(|refused| !refused.is_empty())
+        };
+        for part in &parts {
+            let index = part[0];
+            if is_refused(&outcomes) {
+                let reason = "waits for the undo of what came later".to_owned();
+                outcomes.push(FileOutcome {
+                    path: history.entries[index].path().into_owned(),
+                    refused: vec![UndoRefusal { index, reason }],
+                    ..FileOutcome::default()
+                });
+                continue;
+            }
+            let paths = (part.iter()).map(|index| (history.entries[*index].path(), *index));
+            let history = history.with_newer(home);
+            if part.iter().all(|i| history.undone_by(*i).is_some()) {
+                undone_before.extend(paths);
+                continue;
+            }
+            for (path, _) in paths {
+                undone_before.remove(&path);
+            }
+            let run = Run::new(self, home, &history, [&call, &new_id()]);
+            run.take_back(part, &mut outcomes);
+        }
+        // What was undone before may have been changed since. The oldest entry of a path tells.
+        let mut rest: Vec<usize> = undone_before.into_values().collect();
+        rest.sort_unstable_by(|one, other| other.cmp(one));
+        if !rest.is_empty() && !is_refused(&outcomes) {
+            let (history, mut found) = (history.with_newer(home), Vec::new());
+            let look = Undo {
+                memory: self.memory.clone(),
+                is_explained: true,
+                cancel: self.cancel.clone(),
+                ..*self
+            };
+            Run::new(&look, home, &history, [&call, &call]).take_back(&rest, &mut found);
+            for outcome in &mut found {
+                let reason = "was changed since".to_owned();
+                if let (false, Some(index)) = (outcome.diff.is_empty(), outcome.undone.pop()) {
+                    outcome.refused.push(UndoRefusal { index, reason });
+                }
+                outcome.is_done = true;
+            }
+            outcomes.extend(found);
+        }
+        outcomes
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(undo: &'a Undo<'a>, home: &Path, history: &'a History, ids: [&String; 2]) -> Self {
+        let [call, command] = ids.map(String::clone);
+        Self {
+            undo,
             journal: place::journal(home),
             history,
-            call: new_id(),
+            call,
+            command,
             restored: restored(history),
             kept: kept(history),
-        };
+        }
+    }
+
+    fn take_back(&self, chosen: &[usize], outcomes: &mut Vec<FileOutcome>) {
+        let (run, history) = (self, self.history);
         let mut order: Vec<PathBuf> = Vec::new();
         let mut by_path: HashMap<PathBuf, Vec<usize>> = HashMap::new();
         for index in chosen {
@@ -136,7 +208,7 @@ impl Undo<'_> {
             let (alone, order): (Vec<_>, Vec<_>) = order
                 .into_iter()
                 .partition(|path| by_path[path].iter().any(|index| run.entry(*index).memory));
-            let mut outcomes = run.whole(&order, &by_path);
+            outcomes.extend(run.whole(&order, &by_path));
             let is_refused = outcomes.iter().any(|outcome| !outcome.refused.is_empty());
             if !is_refused {
                 outcomes.extend(
@@ -145,10 +217,9 @@ impl Undo<'_> {
                         .map(|path| run.file(path, &by_path[path], &new_id())),
                 );
             }
-            return outcomes;
+            return;
         }
-        let mut is_first = true;
-        let mut outcomes = Vec::new();
+        let mut is_first = outcomes.iter().all(|outcome| outcome.id.is_none());
         for path in order {
             // The tool has made a file of its own of one that had several names. If the file that
             // it was before still has its content, the path becomes a name of that again.
@@ -171,7 +242,6 @@ impl Undo<'_> {
             is_first &= outcome.id.is_none();
             outcomes.push(outcome);
         }
-        outcomes
     }
 }
 
@@ -209,7 +279,9 @@ struct Run<'a> {
     undo: &'a Undo<'a>,
     journal: PathBuf,
     history: &'a History,
+    /// The id of the undo, and that of what is undone together as a whole.
     call: String,
+    command: String,
     restored: HashMap<ContentStamp, ContentStamp>,
     kept: HashMap<ContentStamp, Vec<usize>>,
 }

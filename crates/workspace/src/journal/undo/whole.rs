@@ -239,10 +239,17 @@ impl Whole<'_, '_> {
                 .map(|index| self.run.entry(*index).id.clone());
             (path.clone(), ids.collect())
         };
+        // What was undone before is not undone once more if this undo is taken back.
+        let is_new = |(_, outcome): &(&PathBuf, &FileOutcome)| {
+            let oldest = outcome.undone.last();
+            let by = oldest.and_then(|index| self.run.history.undone_by(*index));
+            !outcome.is_done || by.is_none()
+        };
         let origin = UndoOrigin {
             call: self.run.call.clone(),
+            command: self.run.command.clone(),
             at: now(),
-            undoes: self.outcomes.iter().map(undoes).collect(),
+            undoes: self.outcomes.iter().filter(is_new).map(undoes).collect(),
         };
         let Some(mut changes) = CommandChanges::of_undo(self.workspace(), origin) else {
             let reason = "can't be kept: there is no journal".to_owned();
