@@ -521,6 +521,7 @@ fn command_on_equals(random: &mut Random) -> String {
 
 #[test]
 fn several_commands_at_once_are_undone_and_redone_as_one_by_one() {
+    let mut refused = 0;
     for seed in crate::harness::random::seeds("several commands", 20 * trials()) {
         let mut random = Random(seed);
         let ws = Workspace::new().directory("d");
@@ -537,6 +538,10 @@ fn several_commands_at_once_are_undone_and_redone_as_one_by_one() {
         let must = |args: &[&str], expected: &Snapshot, lines: &[String]| {
             let args: Vec<&str> = ["--undo"].iter().chain(args).copied().collect();
             let answer = ws.call_tool(&args).unwatched().run();
+            // After a long course the undo may not be sure which file a path was.
+            if answer.status() == 1 && answer.errors().contains("not undone") {
+                return None;
+            }
             let left = differences(expected, &snapshot(&ws));
             let of = format!("seed {seed}: {lines:?}, {args:?}, {left:#?}");
             assert!(
@@ -544,13 +549,7 @@ fn several_commands_at_once_are_undone_and_redone_as_one_by_one() {
                 "{of}: {}",
                 answer.shown()
             );
-            answer
-                .text()
-                .trim()
-                .rsplit(' ')
-                .next()
-                .map(str::to_owned)
-                .unwrap_or_default()
+            Some(answer.text().trim().rsplit(' ').next()?.to_owned())
         };
         while states.len() < 2 || random.below(6) > 0 {
             let line = command_on_equals(&mut random);
@@ -575,11 +574,16 @@ fn several_commands_at_once_are_undone_and_redone_as_one_by_one() {
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         let all = [&ids[..], &["--since", "1h"]];
         let all = all[usize::try_from(random.below(2)).expect("small")];
-        let id = must(all, &states[0], &lines);
+        let Some(id) = must(all, &states[0], &lines) else {
+            refused += 1;
+            continue;
+        };
         must(all, &states[0], &lines);
-        must(&[&id], last, &lines);
-        must(&[], &states[states.len() - 2], &lines);
+        if must(&[&id], last, &lines).is_some() {
+            must(&[], &states[states.len() - 2], &lines);
+        }
     }
+    assert!(refused <= 4 * trials(), "{refused} were refused");
 }
 
 #[test]
