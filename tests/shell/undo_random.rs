@@ -523,7 +523,7 @@ fn command_on_equals(random: &mut Random) -> String {
 fn several_commands_at_once_are_undone_and_redone_as_one_by_one() {
     let mut refused = 0;
     for seed in crate::harness::random::seeds("several commands", 20 * trials()) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let ws = Workspace::new().directory("d");
         for (name, text) in [
             ("a", "x\n"),
