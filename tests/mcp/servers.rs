@@ -233,7 +233,10 @@ fn people_are_told_what_was_left_out_and_programs_are_not() {
     held.error("tool_not_registered", 2);
     let dangling = s.call("odd__dangling", &none());
     let message = dangling.error("tool_not_registered", 2);
-    dangling.must_say(&message, &["leads nowhere in the declaration; the tool is left out"]);
+    dangling.must_say(
+        &message,
+        &["leads nowhere in the declaration; the tool is left out"],
+    );
     let cut = s.call("odd__a_tool_with_a_n___ng_for_the_API_of_Gemini", &none());
     cut.must_say(
         &cut.output(),

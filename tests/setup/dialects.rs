@@ -245,7 +245,11 @@ fn malformed_calls_are_refused_in_their_own_dialect() {
             r#"{"type":"function_call","name":"glob"}"#,
             "\"call_id\" is missing",
         ),
-        ("openai", r#"{"type":"custom","id":"c"}"#, "not a call of a tool"),
+        (
+            "openai",
+            r#"{"type":"custom","id":"c"}"#,
+            "not a call of a tool",
+        ),
         (
             "openai",
             r#"{"output":[{"type":"message"}]}"#,

@@ -193,8 +193,15 @@ impl History {
             return vec![chosen.to_vec()];
         }
         let ids: HashSet<&String> = chosen.iter().map(|i| &self.entries[*i].id).collect();
+        // An undo may also change a path that no entry names, as another name of a file.
+        let mut undone: HashMap<&String, Vec<&String>> = HashMap::new();
+        for entry in &self.entries {
+            let key = entry.command.as_ref().unwrap_or(&entry.id);
+            undone.entry(key).or_default().extend(&entry.undoes);
+        }
         let stays = |index: &usize| {
-            let undoes = &self.entries[*index].undoes;
+            let entry = &self.entries[*index];
+            let undoes = &undone[entry.command.as_ref().unwrap_or(&entry.id)];
             undoes.is_empty() || !undoes.iter().all(|id| ids.contains(id))
         };
         let chosen: Vec<usize> = chosen.iter().copied().filter(stays).collect();
