@@ -547,7 +547,9 @@ fn several_commands_at_once_are_undone_and_redone_as_one_by_one() {
             // that file may have come back as a file of its own.
             let [expected, found] = [expected.clone(), snapshot(&ws)].map(|mut nodes| {
                 if *expected != first {
-                    nodes.values_mut().for_each(|node| node.2.clear());
+                    for node in nodes.values_mut() {
+                        node.2.clear();
+                    }
                 }
                 nodes
             });
@@ -582,7 +584,7 @@ fn several_commands_at_once_are_undone_and_redone_as_one_by_one() {
             .collect();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         let all = [&ids[..], &["--since", "1h"]];
-        let all = all[usize::try_from(random.below(2)).expect("small")];
+        let all = all[random.below(2)];
         let Some(id) = must(all, &states[0], &lines) else {
             refused += 1;
             continue;
