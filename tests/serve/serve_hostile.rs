@@ -252,8 +252,9 @@ fn in_a_session_over_http_an_id_is_not_taken_twice_either() {
     let answer = first.message();
     assert!(text(&answer["result"]).contains("first"), "{answer}");
     // Nor while a call goes on whose connection has broken, or one ends that was cancelled.
-    drop(session.send(&call("trap '' TERM; sleep 2.25; echo first")));
+    let broken = session.send(&call("trap '' TERM; sleep 2.25; echo first"));
     server.wait_for_process("sleep 2.25");
+    drop(broken);
     let again = call("echo again");
     let is_refused = || post(to, &session.headers(), &again.to_string()).status == 400;
     assert!(is_refused());

@@ -72,7 +72,7 @@ fn shows_what_can_run_and_counts_from_then_on() {
     let config = ws.get_tools(&["config"]).run();
     config.must_say(
         config.text(),
-        &["mcpServers.files", "get_tools trust --remove"],
+        &["mcpServers.files", "get_tools trust has recorded it"],
     );
     for file in records(&ws) {
         use std::os::unix::fs::PermissionsExt;
