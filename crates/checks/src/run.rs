@@ -5,13 +5,14 @@
 //!
 //! Rules with the same `include` and `exclude` share a filter, so that a file's name is matched
 //! once for all of them. A file is opened only if a rule about lines applies to it. It is read in
-//! blocks. Only rules whose literal texts are in a block search it.
+//! blocks: one automaton finds which of these rules can match in a block at all, and only those
+//! search it.
 
 use crate::baseline::Baseline;
 use crate::changed::ChangedLines;
 use crate::rules::{Demand, LineRule, Rule};
 use gemini_tools_builtin_tools::builtin::line_pattern::{
-    LineSearcher, PatternText, TextEnd, TextReader, is_gone, open_found, prefix, shown_line,
+    LineSearcher, Prefilter, TextEnd, TextReader, is_gone, open_found, prefix, shown_line,
 };
 use gemini_tools_core::text::{counted, line_name};
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
@@ -179,8 +180,10 @@ struct Run<'a> {
     filters: Vec<Filter>,
     /// For each rule, the index of its filter in the list of filters.
     filter_of: Vec<usize>,
-    /// The rules about lines, each with its index in `rules`.
+    /// The rules about lines, each with its index in `rules`, in the order in which `prefilter`
+    /// numbers them.
     line_rules: Vec<(usize, &'a LineRule)>,
+    prefilter: Prefilter,
     selection: &'a Selection,
     cancel: &'a Cancellation,
     shared: Mutex<Shared>,
@@ -282,6 +285,7 @@ impl<'a> Run<'a> {
             rules,
             filters,
             filter_of,
+            prefilter: Prefilter::new(line_rules.iter().map(|(_, rule)| &rule.pattern)),
             line_rules,
             selection,
             cancel,
@@ -609,14 +613,16 @@ impl<'a> Worker<'a> {
             applies,
             ..
         } = self;
-        let mut has_match = vec![false; run.line_rules.len()];
+        let mut possible = vec![false; run.line_rules.len()];
+        let mut has_match = possible.clone();
         let (mut given_up, mut is_empty) = (0, true);
         let before = found.len();
         let read = reader.read(&mut file, run.cancel, &mut |lines, text| {
             is_empty &= text.is_empty();
-            let block = PatternText::new(text);
+            possible.fill(false);
+            run.prefilter.look(text, &mut possible);
             for (slot, (i, rule)) in run.line_rules.iter().enumerate() {
-                if !applies[*i] || has_match[slot] || !rule.pattern.may_match(&block) {
+                if !applies[*i] || !possible[slot] || has_match[slot] {
                     continue;
                 }
                 let wanted = &run.rules[*i];

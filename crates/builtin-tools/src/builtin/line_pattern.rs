@@ -1,8 +1,9 @@
 //! Searches the lines of a file for many patterns while it is read once, for the crate
 //! `gemini-tools-checks`.
 //!
-//! This module has a single pattern ([`LinePattern`]), which tells of a text whether it can match
-//! there at all, and a reader that gives a file in blocks of whole lines ([`TextReader`]). The module `query` decides what a pattern means, and `search` which
+//! This module has a single pattern ([`LinePattern`]), a filter that tells which of many patterns
+//! can match in a text at all ([`Prefilter`]), and a reader that gives a file in blocks of whole
+//! lines ([`TextReader`]). The module `query` decides what a pattern means, and `search` which
 //! bytes are text, as they do for `search_file_content`.
 
 pub use super::scope::prefix;
@@ -13,21 +14,30 @@ use super::query::{LineMatcher, Query};
 use super::search::{
     BUFFER_BYTES, Blocks, Failure, MAX_LINE_BYTES, beginning, cut, without_line_feed,
 };
+use aho_corasick::Span;
+use aho_corasick::packed;
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::PageBuffer;
 use grep_searcher::{MmapChoice, Searcher, SearcherBuilder, Sink, SinkMatch};
-use memchr::memmem::Finder;
 use regex_syntax::hir::{Hir, HirKind};
 use std::borrow::Cow;
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 
 const MAX_LITERALS: usize = 64;
 
-/// The Kelvin sign and the long s, which equal the letters k and s where case is ignored.
+const FEW_PATTERNS: usize = 3;
+
+const GROUP: usize = 64;
+
+const MAX_GROUPS: usize = 8;
+
+const MIN_LITERAL: usize = 3;
+
 const FOLDED: [&str; 2] = ["\u{212a}", "\u{17f}"];
 
 /// A pattern for single lines, with the meaning that it has in `search_file_content`.
@@ -35,10 +45,10 @@ const FOLDED: [&str; 2] = ["\u{212a}", "\u{17f}"];
 pub struct LinePattern {
     query: Query,
     ignores_case: bool,
-    /// Literal texts of which each match has at least one, in lower case if case is ignored. `None`
-    /// if none are known, or more than `MAX_LITERALS`: then hardly any file lacks all of them, so
-    /// to look for them saves nothing.
-    literals: Option<Vec<Finder<'static>>>,
+    /// Literal texts of which each match has at least one, in any letter case if case is ignored.
+    /// `None` if none are known, or more than `MAX_LITERALS`: then hardly any file lacks all of
+    /// them, so to look for them saves nothing.
+    literals: Option<Vec<Vec<u8>>>,
 }
 
 impl LinePattern {
@@ -54,37 +64,14 @@ impl LinePattern {
         ignores_case: bool,
         fixed: bool,
     ) -> Result<Self, ToolError> {
-        let literals = literals(pattern, fixed).filter(|all| {
-            let fits = |one: &Vec<u8>| !one.is_empty() && (!ignores_case || one.is_ascii());
-            all.len() <= MAX_LITERALS && all.iter().all(fits)
-        });
-        let finder = |mut one: Vec<u8>| {
-            if ignores_case {
-                one.make_ascii_lowercase();
-            }
-            Finder::new(&one).into_owned()
-        };
         Ok(Self {
             query: Query::new(name, pattern, ignores_case, fixed)?,
             ignores_case,
-            literals: literals.map(|all| all.into_iter().map(finder).collect()),
+            literals: literals(pattern, fixed).filter(|all| {
+                let fits = |one: &Vec<u8>| !one.is_empty() && (!ignores_case || one.is_ascii());
+                all.len() <= MAX_LITERALS && all.iter().all(fits)
+            }),
         })
-    }
-
-    /// Returns true if the pattern may match in a text, which then has one of its literal texts. A
-    /// pattern that ignores case may match without them where the text has one of the characters
-    /// `FOLDED`.
-    pub fn may_match(&self, text: &PatternText<'_>) -> bool {
-        let Some(literals) = &self.literals else {
-            return true;
-        };
-        let (searched, has_folded) = if self.ignores_case {
-            let (lower, has_folded) = text.folded();
-            (lower.as_slice(), *has_folded)
-        } else {
-            (text.text, false)
-        };
-        has_folded || literals.iter().any(|one| one.find(searched).is_some())
     }
 
     /// Returns true if a line, given without its line feed, matches. A line on which the pattern
@@ -155,25 +142,117 @@ fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     }
 }
 
-/// A text in which many patterns are looked for. What those that ignore case need of it is made once.
+/// Tells which of many patterns can match in a text, by one search for all their literal texts.
+///
+/// If there are no more than `FEW_PATTERNS` patterns, each counts as possible in every text: so few
+/// rule a text out sooner by themselves.
+///
+/// A searcher looks for up to `GROUP` literal texts, and there are at most `MAX_GROUPS` searchers,
+/// each of which looks through the whole text. A searcher compares a few bytes at once, and no more
+/// than its shortest literal text has, which is why none is shorter than `MIN_LITERAL`.
 #[derive(Debug)]
-pub struct PatternText<'t> {
-    text: &'t [u8],
-    /// The text in lower case, and whether it has one of the characters `FOLDED`.
-    folded: OnceCell<(Vec<u8>, bool)>,
+pub struct Prefilter {
+    groups: Vec<Group>,
+    /// Indices of the patterns that ignore case. They may match without their literal texts in a
+    /// text with one of the characters `FOLDED`, the Kelvin sign and the long s: these equal the
+    /// letters k and s where case is ignored.
+    folding: Vec<usize>,
+    /// Indices of the patterns that may match in every text, because no literal texts of theirs are
+    /// looked for.
+    always: Vec<usize>,
 }
 
-impl<'t> PatternText<'t> {
-    /// Makes it of a text.
-    pub fn new(text: &'t [u8]) -> Self {
-        let folded = OnceCell::new();
-        Self { text, folded }
+/// The literal texts that one searcher finds, each with the index of its pattern, by their first
+/// byte. It compares 16 or 32 bytes at a time and can't ignore case. So if some pattern ignores
+/// case, the literal texts and the searched text are in lower case.
+#[derive(Debug)]
+struct Group {
+    searcher: packed::Searcher,
+    by_byte: BTreeMap<u8, Vec<(Vec<u8>, usize)>>,
+}
+
+impl Group {
+    /// Returns `None` if the processor lacks the vector instructions that the searcher needs.
+    fn new(texts: &[(Vec<u8>, usize)]) -> Option<Self> {
+        let searcher = packed::Searcher::new(texts.iter().map(|(text, _)| text))?;
+        let mut by_byte = BTreeMap::<_, Vec<_>>::new();
+        for one in texts {
+            by_byte
+                .entry(*one.0.first()?)
+                .or_default()
+                .push(one.clone());
+        }
+        Some(Self { searcher, by_byte })
     }
 
-    fn folded(&self) -> &(Vec<u8>, bool) {
-        let has = |sign: &str| memchr::memmem::find(self.text, sign.as_bytes()).is_some();
-        let fold = || (self.text.to_ascii_lowercase(), FOLDED.into_iter().any(has));
-        self.folded.get_or_init(fold)
+    fn look(&self, text: &[u8], possible: &mut [bool]) {
+        let mut from = 0;
+        while let Some(found) = self.searcher.find_in(text, Span::from(from..text.len())) {
+            // The searcher reports only one of the literal texts that it finds at this byte.
+            let at = found.start();
+            for (literal, pattern) in self.by_byte.get(&text[at]).into_iter().flatten() {
+                possible[*pattern] |= text[at..].starts_with(literal);
+            }
+            from = at + 1;
+        }
+    }
+}
+
+impl Prefilter {
+    /// Makes the searchers. From then on, a pattern is known by its index in `patterns`.
+    pub fn new<'p>(patterns: impl IntoIterator<Item = &'p LinePattern>) -> Self {
+        let (mut texts, mut always, mut folding) = (Vec::new(), Vec::new(), Vec::new());
+        let patterns: Vec<_> = patterns.into_iter().collect();
+        let are_few = patterns.len() <= FEW_PATTERNS;
+        for (i, pattern) in patterns.into_iter().enumerate() {
+            let fits = |all: &&Vec<Vec<u8>>| {
+                let are_long = all.iter().all(|one| one.len() >= MIN_LITERAL);
+                are_long && !are_few && texts.len() + all.len() <= MAX_GROUPS * GROUP
+            };
+            let Some(literals) = pattern.literals.as_ref().filter(fits) else {
+                always.push(i);
+                continue;
+            };
+            folding.extend(pattern.ignores_case.then_some(i));
+            texts.extend(literals.iter().map(|one| (one.clone(), i)));
+        }
+        if !folding.is_empty() {
+            for (text, _) in &mut texts {
+                text.make_ascii_lowercase();
+            }
+        }
+        let mut groups = Vec::new();
+        for texts in texts.chunks(GROUP) {
+            match Group::new(texts) {
+                Some(group) => groups.push(group),
+                None => always.extend(texts.iter().map(|(_, pattern)| *pattern)),
+            }
+        }
+        Self {
+            groups,
+            folding,
+            always,
+        }
+    }
+
+    /// Sets `possible` to true at the index of each pattern that may match in a text. Does not
+    /// change the other values.
+    pub fn look(&self, text: &[u8], possible: &mut [bool]) {
+        let mut set = |patterns: &[usize]| patterns.iter().for_each(|i| possible[*i] = true);
+        set(&self.always);
+        let has = |sign: &str| memchr::memmem::find(text, sign.as_bytes()).is_some();
+        if !self.folding.is_empty() && FOLDED.into_iter().any(has) {
+            set(&self.folding);
+        }
+        if !self.groups.is_empty() {
+            let text = match self.folding.as_slice() {
+                [] => Cow::from(text),
+                _ => Cow::from(text.to_ascii_lowercase()),
+            };
+            self.groups
+                .iter()
+                .for_each(|group| group.look(&text, possible));
+        }
     }
 }
 
@@ -338,7 +417,7 @@ impl TextReader {
 
 #[cfg(test)]
 mod tests {
-    use super::{LinePattern, PatternText, TextEnd, TextReader};
+    use super::{LinePattern, Prefilter, TextEnd, TextReader};
     use gemini_tools_core::tool::Cancellation;
     use std::io::{Seek, Write};
 
@@ -380,16 +459,40 @@ mod tests {
             "[kK]ey",
         ];
         for ignores_case in [true, false] {
-            for (one, text) in patterns.iter().flat_map(|p| texts.map(|text| (*p, text))) {
-                let compiled = pattern(one, ignores_case);
-                let may_match = compiled.may_match(&PatternText::new(text.as_bytes()));
-                let is_match = compiled.is_match(text.as_bytes());
-                assert!(!is_match || may_match, "{one:?} in {text:?}");
+            let compiled: Vec<_> = patterns.iter().map(|p| pattern(p, ignores_case)).collect();
+            let filter = Prefilter::new(&compiled);
+            for text in texts {
+                let mut possible = vec![false; compiled.len()];
+                filter.look(text.as_bytes(), &mut possible);
+                for (pattern, possible) in compiled.iter().zip(possible) {
+                    let is_match = pattern.is_match(text.as_bytes());
+                    assert!(!is_match || possible, "{pattern:?} in {text:?}");
+                }
             }
         }
-        for (one, may_match) in [("TODO", false), (r"\d+", true), ("(fo|ba)r", false)] {
-            let text = PatternText::new(b"nothing");
-            assert_eq!(pattern(one, false).may_match(&text), may_match, "{one}");
+        let todo = ["TODO", r"\d+", "TODO", "TODO"].map(|text| pattern(text, false));
+        let mut possible = [false; 4];
+        Prefilter::new(&todo).look(b"nothing", &mut possible);
+        let only_digits = [false, true, false, false];
+        assert_eq!(
+            possible, only_digits,
+            "what has a literal text is ruled out"
+        );
+    }
+
+    #[test]
+    fn a_text_is_found_wherever_it_begins_and_ends() {
+        let words = ["abc", "needle", "eed", "dle"];
+        let compiled = words.map(|word| pattern(word, true));
+        for length in 6..80 {
+            let filter = Prefilter::new(&compiled);
+            for start in 0..=length - 6 {
+                let mut text = vec![b'.'; length];
+                text[start..start + 6].copy_from_slice(b"nEEdle");
+                let mut possible = [false; 4];
+                filter.look(&text, &mut possible);
+                assert_eq!(possible, [false, true, true, true], "{start} of {length}");
+            }
         }
     }
 
