@@ -757,19 +757,18 @@ pub(crate) fn placed_literally<'t>(
     let [old_lines, new_lines] =
         [old, new].map(|text| text.split('\n').map(trim_end).collect::<Vec<_>>());
     let is_behind_indentation = !before.is_empty() && before.trim().is_empty();
-    let first = format!("{before}{}", indentation(old_lines[0]));
-    // Where the old text lacks the indentation of its first line only, and the new one has it, that
-    // is no wish for another depth, unless all lines go as much deeper.
-    let is_completed = old_lines.len() > 1
-        && indentation(new_lines[0]) == first
-        && !is_moved(&old_lines, &new_lines);
-    if !is_behind_indentation
-        || new.trim().is_empty()
-        || !is_completed && is_literal(&old_lines, &new_lines)
-    {
+    if !is_behind_indentation || new.trim().is_empty() {
         return Ok(Cow::Borrowed(new));
     }
-    if new_lines[0].is_empty() || is_moved(&old_lines, &new_lines) {
+    let first = format!("{before}{}", indentation(old_lines[0]));
+    let is_moved = is_moved(&old_lines, &new_lines);
+    // Where the old text lacks the indentation of its first line only, and the new one has it, that
+    // is no wish for another depth, unless all lines go as much deeper.
+    let is_completed = old_lines.len() > 1 && indentation(new_lines[0]) == first && !is_moved;
+    if !is_completed && is_literal(&old_lines, &new_lines) {
+        return Ok(Cow::Borrowed(new));
+    }
+    if new_lines[0].is_empty() || is_moved {
         return Err(UNCLEAR);
     }
     let pairs = old_lines

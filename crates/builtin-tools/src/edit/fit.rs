@@ -257,8 +257,8 @@ impl<'a> Haystack<'a> {
             let starts = self.starts(level, &runs, start, mistyped).into_iter();
             let ways = starts.filter_map(|starts| {
                 let fit = self.fit(texts, &old, &runs, level, &starts)?;
-                let is_said = says_enough || self.has_same_blanks(&fit, &old);
-                (is_said && Self::is_at(rank, &fit, &old)).then_some(fit)
+                let is_sure = says_enough || self.has_same_blanks(&fit, &old);
+                (is_sure && Self::is_at(rank, &fit, &old)).then_some(fit)
             });
             let mut ways: Vec<Fit<'t>> = ways.collect();
             if ways.iter().any(|fit| !fit.leaves_block) {

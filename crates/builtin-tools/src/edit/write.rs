@@ -789,10 +789,11 @@ impl Spelling {
                 .iter()
                 .any(|file| file != one && one.nfc().eq(file.chars()))
         };
-        let word: String = if self.files.iter().any(is_composed) {
-            word.nfc().collect()
+        let composed: String = word.nfc().collect();
+        let word = if composed != word && self.files.iter().any(is_composed) {
+            &composed
         } else {
-            word.to_owned()
+            word
         };
         word.chars()
             .map(|c| one(c.encode_utf8(&mut [0; 4])))
