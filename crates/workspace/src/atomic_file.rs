@@ -3,7 +3,7 @@
 
 use crate::files::{flush_names, make_private};
 use crate::{OpenFile, access};
-use rustix::fs::{Mode, OFlags, fstat, open};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, fstat, open, renameat_with};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::{File, Permissions};
@@ -86,6 +86,11 @@ pub fn put(
     new.write_all(content)?;
     if flushes {
         new.as_file().sync_all()?;
+    } else if renameat_with(CWD, new.path(), CWD, path, RenameFlags::EXCHANGE).is_ok() {
+        // Where a file is renamed over another, ext4 begins to write it to the disk at once, which
+        // takes longer than a small call. It does not where two files change places; the old one
+        // has the temporary name now, and is removed.
+        return Ok(());
     }
     new.persist(path)?;
     Ok(())
