@@ -260,7 +260,8 @@ impl Check {
         let is_whole = selection.files.is_none();
         let workspace = &self.session.tool_env().workspace;
         let rules = &self.rules.rules;
-        let outcome = run_rules(rules, workspace, &selection, known, cancel)?;
+        let mut outcome = run_rules(rules, workspace, &selection, known, cancel)?;
+        outcome.remarks.extend(self.included_directories());
         if is_whole && outcome.unreadable == 0 {
             self.check_seen(&outcome)?;
         }
@@ -271,28 +272,45 @@ impl Check {
             return Ok(self.update(text, outcome)?);
         }
         let mut found = report::report(self.suite, rules, &outcome);
+        // If a search is used as a check, any finding is a breach, whatever its level.
+        found.fails = match options.fail_level.or(self.rules.fail_level) {
+            _ if options.check.is_empty() => Severity::Repair,
+            level => level.unwrap_or_default(),
+        };
+        let fails = found.fails;
         if options.report == Some(CiFormat::Sarif) {
             report::add_fingerprints(&mut found, workspace);
         }
         if !self.print(options, found, &outcome) {
             return Ok(UNCHECKED);
         }
-        let fails = options
-            .fail_level
-            .or(self.rules.fail_level)
-            .unwrap_or(Severity::Error);
-        // More severe levels are smaller. If a search is used as a check, any finding is a breach,
-        // whatever its level.
-        let is_breach = |level: Severity| level <= fails || options.check.is_empty();
         let mut counts = rules.iter().zip(&outcome.counts);
         Ok(
-            match counts.any(|(rule, count)| *count > rule.max && is_breach(rule.level)) {
+            match counts.any(|(rule, count)| *count > rule.max && rule.level <= fails) {
                 true => FOUND,
                 // The files that could not be read may have findings.
                 false if outcome.unreadable > 0 => UNCHECKED,
                 false => 0,
             },
         )
+    }
+
+    /// Says which patterns name a directory, and so none of its files: beside others that match,
+    /// such a pattern would make the directory look clean.
+    fn included_directories(&self) -> Vec<String> {
+        let root = self.session.tool_env().workspace.root();
+        let mut said = Vec::new();
+        for rule in &self.rules.rules {
+            for name in rule.included().map(|pattern| pattern.trim_matches('/')) {
+                if !name.contains(['*', '?', '[', '{']) && root.join(name).is_dir() {
+                    let id = &rule.id;
+                    said.push(format!(
+                        "Rule {id}: {name:?} is a directory: {name}/** are its files."
+                    ));
+                }
+            }
+        }
+        said
     }
 
     /// Refuses a check if one of its rules applies to no file: otherwise a typo in a pattern would

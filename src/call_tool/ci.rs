@@ -124,6 +124,11 @@ pub(crate) fn report(
     let mut report = CheckReport {
         suite: answer.name.to_owned(),
         failure: answer.failure().map(|(message, _)| message),
+        fails: if check.fail_on_match {
+            Severity::Repair
+        } else {
+            Severity::Error
+        },
         ..CheckReport::default()
     };
     if let (Some(data), Ok(result)) = (answer.data(), &answer.outcome) {

@@ -322,6 +322,7 @@ impl Message {
         } else if let (Some(Form::Lines), Some(session)) = (options.form, session) {
             remarks.extend(answer.unread());
             remarks.extend(answer.remark());
+            remarks.extend(answer.binary_remark());
             let root = session.tool_env().workspace.root();
             let directory = std::env::current_dir().unwrap_or_default();
             // On a terminal, paths are printed as escaped lines, because a file's name may contain

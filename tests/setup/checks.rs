@@ -5,6 +5,7 @@ use crate::harness::{Answer, Workspace, executable, lines};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 /// Rules of each kind, for the files of [`project`].
@@ -647,15 +648,16 @@ fn a_line_of_a_file_is_no_command_for_the_runner() {
             "c.toml",
             "[[rule]]\nid='t'\npattern='TODO'\nmessage='Open'\n",
         )
-        .file("a", "  ::stop-commands::x TODO\n##[error]TODO\n::TODO\n");
+        .file(
+            "a",
+            "  ::stop-commands::x TODO\n##[error]TODO\nx ##[add-mask]TODO\n::TODO\n",
+        )
+        .file("::stop-commands::b", "TODO\n")
+        .file("##[group]", "TODO\n");
     let said = ws.call_tool(&["--check", "c.toml"]).run();
-    assert_eq!(said.status(), 1);
-    let starts = |line: &str| {
-        ["::", "##["]
-            .iter()
-            .any(|s| line.trim_start().starts_with(s))
-    };
-    assert!(!said.text().lines().any(starts), "{}", said.text());
+    said.must_say(said.text(), &["6 errors in 3 files"]);
+    let is_command = |line: &str| line.trim_start().starts_with("::") || line.contains("##[");
+    assert!(!said.text().lines().any(is_command), "{}", said.text());
 }
 
 #[test]
@@ -854,4 +856,86 @@ fn a_search_that_is_a_check_takes_what_says_something_for_it() {
     }
     let other = ws.call_tool(&["glob", "*.rs", "--max", "1"]).run();
     assert_eq!(other.status(), 2, "{}", other.shown());
+}
+
+#[test]
+fn a_column_of_lines_counts_bytes_as_git_does_and_one_of_a_report_characters() {
+    let ws = Workspace::new()
+        .file("a", "éé TODO\n\t日本 x TODO TODO\n🦀TODO\nTODO\n")
+        .git();
+    ws.git_command(&["add", "."]);
+    let git = ws
+        .program(Path::new("git"), &["grep", "-n", "--column", "TODO"])
+        .run();
+    let search = ["search_file_content", "pattern=TODO"];
+    let lines = ws.call_tool(&search).flags(&["--output", "lines"]).run();
+    assert_eq!(lines.text(), git.text());
+    let sarif = ws.call_tool(&search).flags(&["--format", "sarif"]).run();
+    let results = sarif.json()["runs"][0]["results"].clone();
+    let column = |result: &Value| {
+        result["locations"][0]["physicalLocation"]["region"]["startColumn"].as_u64()
+    };
+    let binary = ws
+        .program(Path::new("bash"), &["-c", "printf 'TODO\\0' >b.bin"])
+        .unwatched();
+    assert_eq!(binary.run().status(), 0);
+    let lines = ws.call_tool(&search).flags(&["--output", "lines"]).run();
+    assert_eq!(lines.text(), git.text());
+    lines.must_say(
+        &lines.errors(),
+        &["1 binary file with matches not shown: b.bin."],
+    );
+    let columns: Vec<_> = results
+        .as_array()
+        .expect("results")
+        .iter()
+        .map(column)
+        .collect();
+    assert_eq!(columns, [4, 7, 2, 1].map(Some));
+}
+
+#[test]
+fn what_makes_a_check_fail_is_a_failure_in_junit() {
+    let rule = |level: &str, fails: &str| {
+        format!("fail_level = '{fails}'\n[[rule]]\nid = 'r'\npattern = 'TODO'\nlevel = '{level}'\n")
+    };
+    for level in ["error", "warning", "note"] {
+        for fails in ["error", "warning", "note"] {
+            let ws = Workspace::new()
+                .file("a", "TODO\n")
+                .file("c.toml", rule(level, fails));
+            let said = ws
+                .call_tool(&["--check", "c.toml", "--format", "junit"])
+                .run();
+            check_junit(said.text());
+            let failures = format!("failures=\"{}\"", said.status());
+            said.must_say(said.text(), &[&failures]);
+            let search = [
+                "search_file_content",
+                "TODO",
+                "include=a",
+                "--max",
+                "0",
+                "--format",
+                "junit",
+            ];
+            let search = ws.call_tool(&search).flags(&["--level", level]).run();
+            assert_eq!(search.status(), 1, "{}", search.shown());
+            search.must_say(search.text(), &["failures=\"1\""]);
+        }
+    }
+}
+
+#[test]
+fn a_pattern_that_names_a_directory_is_told() {
+    let ws = Workspace::new()
+        .file("src/a", "TODO\n")
+        .file("top.md", "ok\n")
+        .file(
+            "c.toml",
+            "[[rule]]\nid = 'r'\npattern = 'TODO'\ninclude = ['src/', '*.md', 'src/*', '!src/a']\n",
+        );
+    let said = ws.call_tool(&["--check", "c.toml"]).run();
+    let told = "Rule r: \"src\" is a directory: src/** are its files.\n";
+    said.must_say(said.text(), &[told, "Nothing found"]);
 }

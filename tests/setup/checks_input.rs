@@ -4,6 +4,7 @@ use super::sarif::{check_junit, check_sarif};
 use crate::harness::{Workspace, has_signal, set_mode, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -415,4 +416,89 @@ fn a_glob_that_can_match_nothing_by_a_slip_is_no_rule_that_holds() {
     let ws = Workspace::new().file("checks.toml", fine).file("a", "x\n");
     let answer = ws.call_tool(&["--check", "checks.toml"]).run();
     assert_eq!(answer.status(), 1, "{}", answer.shown());
+}
+
+#[test]
+fn names_that_git_lists_are_the_files_that_are_meant() {
+    let names = [
+        "é.txt",
+        "tab\there",
+        "a\"b",
+        "\"quoted\"",
+        "back\\slash",
+        "日本/x",
+        "plain",
+    ];
+    let mut ws = Workspace::new().file("checks.toml", RULE);
+    for name in names {
+        ws = ws.file(name, "bad\n");
+    }
+    let ws = ws.git();
+    ws.git_command(&["add", "."]);
+    for flags in [
+        &["diff", "--cached", "--name-only"][..],
+        &["ls-files", "-z"],
+    ] {
+        let list = ws.program(Path::new("git"), flags).run();
+        let check = ws.call_tool(&["--check", "checks.toml", "--files-from", "-"]);
+        let said = check.input(list.text()).run();
+        said.must_say(said.text(), &["7 errors in 7 files by 1 rule."]);
+        assert!(!said.text().contains("left out"), "{}", said.text());
+    }
+}
+
+#[test]
+fn a_name_that_counts_from_the_top_of_the_repository_is_explained() {
+    let ws = Workspace::new()
+        .file("sub/checks.toml", RULE)
+        .file("sub/x", "bad\n")
+        .file("sub/README", "good\n")
+        .file("README", "good\n")
+        .git();
+    let check = ws.call_tool(&["--check", "checks.toml", "--files-from", "-"]);
+    let said = check
+        .in_bash("cd sub && exec \"$@\"")
+        .input("README\nsub/x\n")
+        .run();
+    said.must_say(
+        said.text(),
+        &["left out: sub/x is not there. git's names count from the top of the repository"],
+    );
+}
+
+#[test]
+fn changed_files_of_a_partial_clone_are_known_and_lines_once_git_has_fetched() {
+    let ws = Workspace::new();
+    let setup = "export GIT_AUTHOR_NAME=o GIT_AUTHOR_EMAIL=o@o GIT_COMMITTER_NAME=o GIT_COMMITTER_EMAIL=o@o \
+        && git init -q o && cd o && git config uploadpack.allowFilter true && seq 9999 >f && seq 9999 >g \
+        && git add . && git commit -qm 1 && git branch base && echo bad >>f && git mv g h && echo bad >>h \
+        && git commit -qam 2 && cd .. && git clone -q --filter=blob:none \"file://$PWD/o\" c";
+    let made = ws
+        .program(Path::new("bash"), &["-c", setup])
+        .unwatched()
+        .run();
+    assert_eq!(made.status(), 0, "{}", made.shown());
+    let ws = ws.file("c/checks.toml", RULE);
+    let check = |flag: &str| {
+        let call = ws.call_tool(&["--check", "checks.toml", flag, "origin/base"]);
+        call.in_bash("cd c && exec \"$@\"").unwatched().run()
+    };
+    let files = check("--changed");
+    files.must_say(files.text(), &["f:10000:1: error", "h:10000:1: error"]);
+    let lines = check("--changed-lines");
+    assert_eq!(lines.status(), 2, "{}", lines.shown());
+    lines.must_say(
+        &lines.errors(),
+        &["`git diff --stat BASE...` fetches that."],
+    );
+    let git = ["-C", "c", "diff", "--stat", "origin/base..."];
+    assert_eq!(
+        ws.program(Path::new("git"), &git)
+            .unwatched()
+            .run()
+            .status(),
+        0
+    );
+    let lines = check("--changed-lines");
+    lines.must_say(lines.text(), &["f:10000:1: error", "h:10000:1: error"]);
 }

@@ -100,7 +100,10 @@ pub fn lines(
 }
 
 fn named(root: &Path, base: &str, cancel: &Cancellation) -> Result<ChangedLines, ToolError> {
-    let diff = [&DIFF[..], &["--name-only", "-z", base, "--"]].concat();
+    // What was renamed is there by its new name, and a partial clone lacks what git compares to
+    // recognise it.
+    let names = ["--no-renames", "--name-only", "-z", base, "--"];
+    let diff = [&DIFF[..], &names].concat();
     let untracked = ["ls-files", "-z", "--others", "--exclude-standard"];
     let mut all = HashMap::new();
     let prefix = prefix(root, cancel)?;
@@ -121,12 +124,15 @@ fn prefix(root: &Path, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     Ok(prefix)
 }
 
-/// Splits a list of names: at NUL bytes if it contains any, otherwise at line feeds. Empty names
-/// are dropped.
+/// Splits a list of names: at NUL bytes if it contains any, otherwise at line feeds, where names in
+/// quotes are those that git quotes unless it is asked for NUL bytes. Empty names are dropped.
 pub fn split_names(list: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let separator = if list.contains(&0) { 0 } else { b'\n' };
     let names = list.split(move |b| *b == separator);
-    names.filter(|name| !name.is_empty()).map(<[u8]>::to_vec)
+    names.filter(|name| !name.is_empty()).map(move |name| {
+        let whole = unquoted(name).filter(|(_, length)| *length == name.len() && separator != 0);
+        whole.map_or_else(|| name.to_vec(), |(name, _)| name)
+    })
 }
 
 /// Returns the commit where HEAD has left `base`: one of them if there are several, as for

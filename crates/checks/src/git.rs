@@ -47,6 +47,9 @@ const VARIABLES: [(&str, &str); 4] = [
     ("GIT_TERMINAL_PROMPT", "0"),
 ];
 
+const IN_PARTIAL_CLONE: &str =
+    "A partial clone lacks what files were: `git diff --stat BASE...` fetches that.";
+
 /// Variables that hold settings, name a program, or ask for lines of context.
 const LEFT_OUT: [&str; 4] = [
     "GIT_CONFIG_COUNT",
@@ -92,7 +95,11 @@ pub(crate) fn stream(
     let failed = |why: &str| {
         let why = why.trim().trim_end_matches('.');
         let what = format!("git can't tell what has changed: {why}.");
-        ToolError::new(ErrorKind::ExecutionFailed, what)
+        let error = ToolError::new(ErrorKind::ExecutionFailed, what);
+        if why.contains("promisor") {
+            return error.with_hint(IN_PARTIAL_CLONE);
+        }
+        error
     };
     let run = program.run_into(options, cancel, take);
     cancel.check()?;

@@ -164,7 +164,21 @@ pub fn text(report: &CheckReport, rules: &[Rule], outcome: &Outcome, has_colours
         counted(outcome.files, "file"),
         counted(rules.len() as u64, "rule"),
     );
-    out + &format!("{found} in {files} by {rules}.{known}\n")
+    without_commands(&out) + &format!("{found} in {files} by {rules}.{known}\n")
+}
+
+/// GitHub's runner takes a line of a log that begins with `::` for a command, and `##[` wherever it
+/// stands. Names and lines of files, which anybody may propose, must not give it any: a command can
+/// hide all that follows.
+fn without_commands(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with("::") {
+            out.push_str("| ");
+        }
+        out.push_str(line);
+    }
+    out.replace("##[", "##\\u{5b}")
 }
 
 fn push_issue(out: &mut String, issue: &Diagnostic, has_colours: bool) {
@@ -191,11 +205,6 @@ fn push_issue(out: &mut String, issue: &Diagnostic, has_colours: bool) {
     );
     push(None, &format!(": {}\n", issue.message));
     if let Some(text) = &issue.place.text {
-        // GitHub's runner takes a line that begins so for a command.
-        let is_command = ["::", "##["]
-            .iter()
-            .any(|start| text.trim_start().starts_with(start));
-        let bar = if is_command { "| " } else { "" };
-        push(None, &format!("    {bar}{}\n", visible(text)));
+        push(None, &format!("    {}\n", visible(text)));
     }
 }

@@ -48,6 +48,13 @@ const REPOSITORY: &str = "is another repository";
 const LINK: &str = "is a link, whose lines are not read";
 const SPECIAL: &str = "is a special file, whose lines are not read";
 
+const FROM_TOP: &str = " git's names count from the top of the repository, unless --relative.";
+
+fn is_above(root: &Path, name: &[u8]) -> bool {
+    let mut above = root.ancestors().skip(1);
+    above.any(|directory| directory.join(OsStr::from_bytes(name)).exists())
+}
+
 /// The files and lines that a run checks.
 #[derive(Debug, Default)]
 pub struct Selection {
@@ -492,8 +499,12 @@ impl<'a> Worker<'a> {
             let mut same = left_out.iter().filter(|(_, other)| *other == why);
             if let Some((first, _)) = same.next() {
                 let names = counted(same.count() + 1, "name");
+                let below_top = why == MISSING && is_above(workspace.root(), first);
+                let from_top = if below_top { FROM_TOP } else { "" };
                 let first = line_name(first);
-                remarks.push(format!("{names} of the list left out: {first} {why}."));
+                remarks.push(format!(
+                    "{names} of the list left out: {first} {why}.{from_top}"
+                ));
             }
         }
         // What .geminiignore excludes is left out as the project wants it, and what a commit adds

@@ -6,7 +6,7 @@
 
 use crate::colours::{self, Look};
 use crate::message::{Content, Part};
-use crate::text::{harmless_colours, harmless_lines, line_name, unread_sentence};
+use crate::text::{counted, harmless_colours, harmless_lines, line_name, unread_sentence};
 use crate::tool::{
     Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ResultError, ResultView, ToolError,
     ToolResult,
@@ -407,6 +407,15 @@ impl Answer<'_> {
         Some(format!(
             "Showing only {shown}; narrow the search to see others."
         ))
+    }
+
+    /// Returns a sentence for a person about files with matches that are not text, so that no line
+    /// of theirs is listed.
+    pub fn binary_remark(&self) -> Option<String> {
+        let names = self.data()?.get("binaryFiles")?.as_array()?;
+        let files = counted(names.len(), "binary file");
+        let first = names.first()?.as_str()?;
+        Some(format!("{files} with matches not shown: {first}."))
     }
 
     fn response(&self) -> (Value, Vec<Part>) {

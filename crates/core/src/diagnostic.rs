@@ -12,10 +12,11 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 /// The severity of a diagnostic. More severe ones are smaller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Something does not work: a tool is left out, a value is not in effect, a call fails.
+    #[default]
     Error,
     /// Something works, but probably not as it was meant.
     Warning,

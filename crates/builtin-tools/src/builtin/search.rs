@@ -19,7 +19,7 @@
 
 use super::query::{LineMatcher, Query};
 use gemini_tools_core::text::{count_newlines, counted};
-use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use gemini_tools_core::tool::{Cancellation, ErrorKind, ResultPlaces, ToolError};
 use gemini_tools_workspace::PageBuffer;
 use gemini_tools_workspace::lines::encoding_of_file;
 use gemini_tools_workspace::text::{DecodedReader, Encoding, detect};
@@ -50,8 +50,8 @@ const LINE_CHARS: usize = 2_000;
 
 pub(super) const MAX_CONTEXT_LINES: u64 = 10_000;
 
-/// A line of the answer. The columns are where its first match begins and ends, in characters from
-/// 1; they are `None` if that is not wanted or not known.
+/// A line of the answer. The columns are where its first match begins and ends, from 1, in the unit
+/// of [`ResultPlaces`]; they are `None` if that is not wanted or not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownLine {
     pub(super) number: u64,
@@ -79,7 +79,13 @@ pub(super) struct SearchRequest {
     pub(super) after: u64,
     pub(super) most: u64,
     pub(super) lines: bool,
-    pub(super) columns: bool,
+    pub(super) places: ResultPlaces,
+}
+
+impl SearchRequest {
+    pub(super) fn has_places(&self) -> bool {
+        self.places != ResultPlaces::Unwanted
+    }
 }
 
 /// Returns the number of a file's matches. `None` means that only the file's name is shown, which
@@ -385,7 +391,8 @@ struct HitSink<'a> {
 impl HitSink<'_> {
     fn push_match(&mut self, number: u64, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
-        let is_placed = self.request.columns || line.len() > LINE_CHARS;
+        let places = self.request.places;
+        let is_placed = self.request.has_places() || line.len() > LINE_CHARS;
         let found = if is_placed {
             // If the engine gives up on the line, the place of the match is not known.
             let found = self.matcher.find(text.as_bytes());
@@ -396,9 +403,13 @@ impl HitSink<'_> {
         let found = found.unwrap_or(Match::zero(0));
         let column = |at: usize| {
             let before = text.get(..at).unwrap_or_default();
-            self.request
-                .columns
-                .then(|| before.chars().count() as u64 + 1)
+            let before = match places {
+                ResultPlaces::Matches => before.chars().count(),
+                // What reads lines as grep prints them, such as an editor, counts bytes.
+                ResultPlaces::Items => before.len(),
+                _ => return None,
+            };
+            Some(before as u64 + 1)
         };
         let columns = [column(found.start()), column(found.end())];
         self.push(number, columns, true, &cut(&text, found.start()));

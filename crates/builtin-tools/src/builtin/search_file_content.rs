@@ -258,7 +258,7 @@ fn request(params: &Params, names_only: bool, most: u64) -> Result<SearchRequest
         after: context_lines("after", params.after)?.unwrap_or(context),
         most: if names_only { 1 } else { most },
         lines: !names_only,
-        columns: false,
+        places: ResultPlaces::Unwanted,
     })
 }
 
@@ -499,7 +499,7 @@ impl ToolInvocation for Call {
     }
 
     fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        self.request.columns = cx.view.places != ResultPlaces::Unwanted;
+        self.request.places = cx.view.places;
         let (mut kept, mut report) = self.search(cx)?;
         if let Some(parser) = &self.parser {
             let (workspace, files) = (&self.scope.workspace, kept.files.keys());
@@ -631,7 +631,7 @@ impl Call {
             result = result.with_data("nearestNames", nearest.to_vec());
         }
         result = with_unreadable(result, report, &kept.unreadable);
-        result.locations = self.request.columns.then_some(shown.locations);
+        result.locations = self.request.has_places().then_some(shown.locations);
         result.view.outline = outline;
         result
     }
@@ -740,7 +740,7 @@ impl Call {
                 shown.matches += 1;
                 shown.text.push_name(name);
                 shown.text.push_str("\n");
-                if self.request.columns {
+                if self.request.has_places() {
                     shown.locations.push(FoundPlace::file(name.as_slice()));
                 }
             }
@@ -811,7 +811,7 @@ impl ShownMatches {
                     break;
                 }
                 self.matches += 1;
-                if call.request.columns {
+                if call.request.has_places() {
                     self.locations.push(FoundPlace {
                         file: Arc::clone(&path),
                         line: Some(line.number),

@@ -15,6 +15,7 @@ pub fn junit(report: &CheckReport) -> String {
         Suite {
             name: &rule.id,
             issues: issues.filter(|issue| issue.code == rule.id).collect(),
+            fails: report.fails,
             ..Suite::default()
         }
     });
@@ -26,6 +27,7 @@ pub fn junit(report: &CheckReport) -> String {
         passed: &report.passed,
         failure: report.failure.as_deref(),
         remarks: &report.remarks,
+        fails: report.fails,
     };
     let mut suites: Vec<Suite<'_>> = by_rule.collect();
     if suites.is_empty() || rest.says_something() {
@@ -52,11 +54,14 @@ struct Suite<'a> {
     passed: &'a [String],
     failure: Option<&'a str>,
     remarks: &'a [String],
+    fails: Severity,
 }
 
 fn attributes(suites: &[Suite<'_>]) -> String {
-    let is_failure = |issue: &&&Diagnostic| issue.severity == Severity::Error;
-    let failures = |suite: &Suite<'_>| suite.issues.iter().filter(is_failure).count();
+    let failures = |suite: &Suite<'_>| {
+        let issues = suite.issues.iter();
+        issues.filter(|issue| issue.severity <= suite.fails).count()
+    };
     let errors = |suite: &Suite<'_>| usize::from(suite.failure.is_some());
     format!(
         "tests=\"{}\" failures=\"{}\" errors=\"{}\"",
@@ -84,7 +89,7 @@ impl Suite<'_> {
         let counts = attributes(std::slice::from_ref(self));
         out.push_str(&format!("  <testsuite name=\"{name}\" {counts}>\n"));
         for issue in &self.issues {
-            out.push_str(&case_of(&name, issue));
+            out.push_str(&case_of(&name, issue, self.fails));
         }
         for case in self.passed {
             out.push_str(&passed(&escaped(case)));
@@ -109,7 +114,7 @@ impl Suite<'_> {
     }
 }
 
-fn case_of(suite: &str, issue: &Diagnostic) -> String {
+fn case_of(suite: &str, issue: &Diagnostic, fails: Severity) -> String {
     let file = issue.place.file().map(|file| show_path(file).into_owned());
     let class = file.as_deref().map_or(suite.to_owned(), escaped);
     let numbers = [issue.place.line, issue.place.column].into_iter().flatten();
@@ -127,7 +132,7 @@ fn case_of(suite: &str, issue: &Diagnostic) -> String {
         .iter()
         .map(|text| escaped(&format!("\n{text}")));
     let found: String = found.collect();
-    let inner = if issue.severity == Severity::Error {
+    let inner = if issue.severity <= fails {
         format!("<failure type=\"{rule}\" message=\"{message}\">{place}{found}</failure>")
     } else {
         format!("<system-out>{message}{found}</system-out>")

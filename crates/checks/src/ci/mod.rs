@@ -59,6 +59,8 @@ pub struct CheckReport {
     pub remarks: Vec<String>,
     /// Why the run itself failed, if it did.
     pub failure: Option<String>,
+    /// The level from which on an issue makes the run fail.
+    pub fails: Severity,
 }
 
 impl CheckReport {

@@ -24,9 +24,9 @@ pub enum ResultPlaces {
     /// No places.
     #[default]
     Unwanted,
-    /// The matches of a search.
+    /// The matches of a search, with columns in characters.
     Matches,
-    /// The matches, and all other items that a tool lists.
+    /// The matches, with columns in bytes, and all other items that a tool lists.
     Items,
 }
 

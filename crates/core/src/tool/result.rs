@@ -128,7 +128,7 @@ impl ToolResult {
 /// fields are in the order of their names, as in all JSON output of these tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FoundPlace {
-    /// The column, from 1, in characters.
+    /// The column, from 1, in characters, or in bytes for [`super::ResultPlaces::Items`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
     /// The column after the last character of the match.

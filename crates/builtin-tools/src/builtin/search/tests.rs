@@ -1,6 +1,6 @@
 use super::{FileSearcher, Hits, MAX_LINE_BYTES, SearchRequest};
 use crate::builtin::query::Query;
-use gemini_tools_core::tool::Cancellation;
+use gemini_tools_core::tool::{Cancellation, ResultPlaces};
 use std::io::{Seek, Write};
 
 fn search(pattern: &str, text: &[u8], context: u64) -> Option<Hits> {
@@ -10,7 +10,7 @@ fn search(pattern: &str, text: &[u8], context: u64) -> Option<Hits> {
         after: context,
         most: 20_000,
         lines: true,
-        columns: true,
+        places: ResultPlaces::Matches,
     };
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(text).expect("written");
