@@ -40,7 +40,10 @@ impl ChangedLines {
     /// Returns true if the line with this number, from 1, was added to the file.
     pub fn has_line(&self, file: &[u8], line: u64) -> bool {
         let ranges = self.0.get(file).map_or(&[][..], Vec::as_slice);
-        ranges.iter().any(|range| range.contains(&line))
+        // Behind that of the whole file, which comes first, a patch has them in order.
+        let next = ranges.partition_point(|range| range.end <= line);
+        let mut near = ranges.first().into_iter().chain(ranges.get(next));
+        near.any(|range| range.contains(&line))
     }
 
     /// Returns the names of the files that are new or have changed, sorted.
@@ -185,6 +188,7 @@ impl Patch {
             if line.contains(&0)
                 && let Some(ranges) = self.file.as_ref().and_then(|file| self.files.get_mut(file))
             {
+                ranges.clear();
                 ranges.push(0..u64::MAX);
             }
         } else if let Some(name) = line.strip_prefix(b"+++ ") {

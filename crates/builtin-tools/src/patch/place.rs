@@ -15,7 +15,7 @@ const MAX_HUNK_BYTES: usize = 64 * 1024;
 
 /// A hunk counts as applied before if the file has its new lines below its anchor, the line that
 /// the patch names to tell where the hunk belongs. New lines of fewer characters than this may be
-/// there by chance.
+/// there by chance, except right below it with lines that stay.
 const MIN_APPLIED_CHARS: usize = 12;
 
 const NOT_THERE: &str = "its lines are not in the file";
@@ -410,9 +410,12 @@ impl<'t> Placing<'t> {
             places.find(is_there)
         } else {
             let chars: usize = new.iter().map(|line| line.trim().chars().count()).sum();
-            let says_enough = says_much && chars >= MIN_APPLIED_CHARS;
+            let is_framed = has(Role::Context);
+            let says_enough = |place| chars >= MIN_APPLIED_CHARS || is_framed && place == from;
             let mut above = from..at;
-            above.find(|at| says_enough && !hunk.anchors.is_empty() && is_there(at))
+            above.find(|at| {
+                says_much && says_enough(*at) && !hunk.anchors.is_empty() && is_there(at)
+            })
         };
         let found = elsewhere.or(beside);
         found.map_or(Ok(()), |line| Err(HunkError::applied(hunk, line + 1)))

@@ -562,6 +562,9 @@ fn what_is_applied_at_its_place_already_is_not_applied_at_the_next_one() {
         unified(gone, "x\nc\na\nb\nc\n").as_deref(),
         Ok("x\nc\na\nc\n")
     );
+    let short = "@@ ## v\n \n-1.0\n+1.1\n ";
+    let refused = update("## v\n\n1.1\n\nx\n\n1.0\n\n", short).expect_err("applied");
+    assert_eq!(refused.misfit, Misfit::Applied, "{refused:?}");
     // A few characters may be there by chance.
     assert_eq!(
         update("x\n2\n1\n", "@@ x\n-1\n+2").as_deref(),
