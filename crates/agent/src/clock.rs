@@ -3,7 +3,6 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A function that returns the current time. Tests pass one that always returns the same time.
 pub(super) type Clock = fn() -> SystemTime;
 
 /// Formats a time as JavaScript's `toISOString` does, such as `2026-01-31T08:09:10.123Z`. Times

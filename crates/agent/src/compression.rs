@@ -46,13 +46,16 @@ impl AgentSession<'_> {
         } else {
             INPUT_TOKENS
         };
-        // Only what precedes the model's last message is counted, and known to fit into a request.
+        // Only the messages before the model's last one are known to fit into a request, because
+        // the API has accepted them and counted their tokens. The tokens of the rest are estimated
+        // here.
         let messages = &self.conversation;
         let turn = messages.iter().rposition(|message| message.role == "model");
         let uncounted = tokens(&messages[turn.unwrap_or_default()..]);
         let mut from = self.last_prompt_tokens + uncounted;
         let full = limit as f64 * COMPRESSED_FROM;
-        // A summary saves no more than what is counted.
+        // A summary saves at most the tokens that the API has counted. If these are less than a
+        // tenth of all, a request for a summary is not worth its cost.
         if self.last_prompt_tokens < from / 10 {
             return Ok(false);
         }

@@ -3,11 +3,11 @@
 use super::call::{CallRequest, ToolCall};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-/// This many identical calls in a row count as a loop. The value is Gemini CLI's.
+/// So many identical calls in a row count as a loop. The value is Gemini CLI's. So do `SAME_ROUNDS`
+/// equal rounds of different calls, but only if their answers are equal as well: otherwise a model
+/// that waits for something would be stopped.
 const SAME_CALLS: u32 = 5;
 
-/// This many equal rounds of different calls count as a loop, if the answers are equal as well.
-/// Without that, a model that waits for something would be stopped.
 const SAME_ROUNDS: usize = 5;
 
 const MAX_ROUND_CALLS: usize = 8;

@@ -326,7 +326,8 @@ pub fn wrapped(text: &str, width: usize) -> String {
 /// letters. Names that differ only in case or accents have the same key, so callers break the tie.
 pub fn collation_key(name: &[u8]) -> Vec<u8> {
     const PUNCTUATION: &[u8] = b"_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
-    // Keys of ASCII characters lie below this byte; those of all others begin with it.
+    // In a key, all bytes that stand for ASCII characters are less than this one, with which every
+    // other character begins. So other characters sort behind ASCII.
     const BEYOND: u8 = 0xc0;
     let ascii = |b: u8| -> u8 {
         match b {

@@ -119,7 +119,6 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
     (lint, pairs)
 }
 
-/// Returns a finding about a script that has no `/// tool` block.
 fn no_block(path: &Path, owner: FileOwner<'_>, is_program: bool) -> Option<Diagnostic> {
     let text = owner.beginning(path, MAX_BLOCK_BYTES).ok()??;
     let text = String::from_utf8_lossy(&text);

@@ -213,7 +213,6 @@ fn program(
 
 struct Call {
     listed: ToolEntry,
-    /// The program as the pair's file names it.
     named: String,
     place: WorkspacePath,
     program: Program,

@@ -109,8 +109,8 @@ pub(crate) fn unusable(why: &str) -> ErrorData {
     ErrorData::new(UNUSABLE, message, None)
 }
 
-/// Returns the error in a response as the sender meant it. The request has failed, in whatever form
-/// the sender says so.
+/// Returns the error of a response. Whatever form the sender has given it, the request has failed,
+/// so an error in a wrong form is passed on in the sender's words.
 fn error_data(error: &Value) -> ErrorData {
     ErrorData::deserialize(error).unwrap_or_else(|_| {
         let message = error.as_str().or_else(|| error["message"].as_str());

@@ -23,18 +23,17 @@ const PARAMETER: usize = 2;
 const PARAMETER_DESCRIPTION: usize = 3;
 const CHOICE: usize = 4;
 
-/// How much a word counts if it is in this part of a declaration.
+/// How tools are ranked. A word counts as much as `WEIGHTS` says for the part of the declaration
+/// that has it. `LENGTH` says how much the length of that part lowers this: with 0 it does not, and
+/// with 1 in proportion to the length. Two words that follow each other count `PAIR` besides. Each
+/// argument that a tool requires lowers its score by `REQUIRED`: of two tools that fit a query as
+/// well, the one that needs less of what the query may not say is the better guess.
 const WEIGHTS: [f64; 5] = [3.0, 1.0, 1.0, 0.5, 2.0];
 
-/// How much the length of a part of a declaration lowers the weight of its words: with 0 it does
-/// not, and with 1 the weight falls in proportion to the length.
 const LENGTH: f64 = 0.5;
 
-/// How much two words that follow each other count, beside the words themselves.
 const PAIR: f64 = 0.25;
 
-/// How much each argument that a tool requires lowers its score: of two tools that fit a query as
-/// well, the one that needs less of what the query may not say is the better guess.
 const REQUIRED: f64 = 0.1;
 
 /// Words that don't tell what a tool does, and are not searched.

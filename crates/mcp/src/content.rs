@@ -78,7 +78,6 @@ impl<'a> Content<'a> {
         self.shown.push(text);
     }
 
-    /// Puts a sentence in the place of a block of an answer, to say why the block is missing.
     fn refuse(&mut self, what: &str, value: &Value) {
         let value = value.to_string();
         let (name, shown) = (self.name, excerpt(&value, MAX_SHOWN_CHARS));

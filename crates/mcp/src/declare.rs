@@ -12,22 +12,22 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+/// A tool as a server declares it.
+///
+/// `hash` is that of the declaration without metadata that nobody sees. If it changes, a tool whose
+/// declarations are pinned must be accepted again. `held` is the reason why the tool is withheld
+/// from the model, because its declaration is not the accepted one; `None` if it is not withheld.
+/// `text` is the declaration as compact JSON without the closing brace, so that the caller can
+/// append fields; it is empty if the tool is withheld. `whole` is the full schema as compact JSON
+/// if the declared one had to be simplified for the API, and otherwise empty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct DeclaredTool {
     pub(super) original: String,
     pub(super) name: String,
-    /// A hash of the tool's declaration, without metadata that nobody sees. If it changes, a tool
-    /// whose declarations are pinned must be accepted again.
     pub(super) hash: String,
     pub(super) annotations: Option<Map<String, Value>>,
-    /// The reason why the tool is withheld from the model, because its declaration is not the
-    /// accepted one; `None` if it is not withheld.
     pub(super) held: Option<String>,
-    /// The declaration as compact JSON, without the closing brace, so that the caller can append
-    /// fields; empty if the tool is withheld.
     pub(super) text: String,
-    /// The full schema, as compact JSON, if the declared one had to be simplified for the API;
-    /// otherwise empty.
     pub(super) whole: String,
 }
 
@@ -47,7 +47,9 @@ pub(super) fn declare(server: &str, tools: &[Value]) -> (Vec<DeclaredTool>, Vec<
     let (mut declared, mut findings) = (BTreeMap::<_, DeclaredTool>::new(), Vec::new());
     for tool in tools {
         match declare_one(server, tool) {
-            // Of two with one name, the settings may leave one out.
+            // Two tools may get the same name here, because names are changed to what the API
+            // accepts. Both are kept, since the settings may exclude one of them. Only a tool that
+            // the server declares twice under its own name is left out.
             Ok((one, more)) => match declared.entry((one.name.clone(), one.original.clone())) {
                 Entry::Vacant(entry) => {
                     findings.extend(more);

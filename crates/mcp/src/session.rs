@@ -164,7 +164,8 @@ impl Mcp {
         root: &Path,
         roots: &[PathBuf],
     ) -> Option<Arc<Self>> {
-        // Which servers may be started can't be known then, and no call may run.
+        // If the settings have such problems, it is not known which servers may be started, and no
+        // call may run anyway.
         if !settings.problems.is_empty() {
             return None;
         }

@@ -15,7 +15,6 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Arguments that name a file or a directory.
 pub(super) const PATHS: [&str; 7] = [
     "file_path",
     "absolute_path",
@@ -26,21 +25,22 @@ pub(super) const PATHS: [&str; 7] = [
     "directory",
 ];
 
+/// The texts of a call's arguments with which the patterns of rules are compared.
+///
+/// A rule that restricts matches if its pattern matches any text in `any` or, for a pattern about
+/// absolute paths, in `absolute`. A rule that allows must be certain: its pattern must match all
+/// texts of one of the groups in `sure`, which differ in the names of arguments. If an argument was
+/// given under two names (`is_ambiguous`), only the tool knows which one counts, so no rule that
+/// allows matches.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    /// A rule that restricts matches if its pattern matches one of these.
     pub(super) any: Vec<String>,
-    /// More of them, with absolute paths, for patterns about these.
     pub(super) absolute: Vec<String>,
-    /// A rule that allows matches if its pattern matches all texts of one of these groups, which
-    /// differ in the names of arguments.
     pub(super) sure: Vec<Vec<String>>,
-    /// True if an argument was given under two names. Only the tool knows which one counts, so a
-    /// rule that allows does not match.
     pub(super) is_ambiguous: bool,
 }
 
-/// The paths that arguments mean, by the argument's value.
+/// What each path in a call's arguments means, by the path as it is written there.
 #[derive(Debug, Default)]
 pub(super) struct Meant(BTreeMap<String, Places>);
 

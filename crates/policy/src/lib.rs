@@ -287,7 +287,8 @@ struct Inquiry<'a> {
     call: &'a PolicyCall<'a>,
     mode: Mode,
     interactive: bool,
-    /// The one rule that counts of those which only restrict.
+    /// The only rule that counts of those which merely restrict; `None` if none of them counts. See
+    /// [`Policy::inquiries`].
     with: Option<&'a Rule>,
 }
 

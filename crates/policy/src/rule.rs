@@ -38,16 +38,16 @@ pub struct Rule {
     pub(super) source: Source,
 }
 
+/// Where a rule comes from. `faults` says what is wrong with the rule, which then matches more
+/// calls than was meant. `only_restricts` is set if the rule can only make a verdict stricter: a
+/// rule that asks would otherwise hide rules below it that deny.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Source {
     pub(super) file: Option<PathBuf>,
     pub(super) number: Option<usize>,
     pub(super) text: String,
-    /// What is wrong with the rule. It then matches more calls than was meant.
     pub(super) faults: Option<String>,
     pub(super) is_kept_answer: bool,
-    /// True if the rule can only make a verdict stricter. A rule that asks would otherwise hide
-    /// rules below it that deny.
     pub(super) only_restricts: bool,
 }
 

@@ -26,7 +26,6 @@ const PROGRAM: &str = r#"
     printf '#!/bin/sh\n: > "%s/ran"\n' "$PLACE" > evil; chmod 755 evil
 "#;
 
-/// Makes the files that other programs work on.
 const FILES: &str = r"
     for d in 0 git-x git-merge-x gits; do mkdir $d; cp evil $d; done; cp evil 0/ls; cp evil 0/rg
     cp evil lighttpd; printf 'DEFINE pager ./evil\nDEFINE cat ./evil\n' > conf
@@ -143,7 +142,6 @@ const BUILTINS: &[&str] = &[
     "type", "ulimit", "umask", "wait",
 ];
 
-/// Those that declare or assign.
 const ASSIGNING: &[&str] = &[
     "declare",
     "export",
@@ -361,7 +359,6 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
     ("git", "git ~ diff", "-c --config-env --exec-path"),
 ];
 
-/// Returns the options that a program says it has.
 fn options_of(program: &str) -> Vec<String> {
     let mut words = program.split(' ');
     let name = words.next().unwrap_or_default();

@@ -43,7 +43,8 @@ const LINES: &str = "\
     cp evil ev/HEAD|git clone -q --bare src ev|git clone -q --mirror src ev; cp evil ev/config|\
     git clone -q --template=ev src w|git clone -q --separate-git-dir=ev src w";
 
-/// What a person does then.
+/// Commands that a person may run afterwards, with which git would run what a planted setting
+/// names.
 const LOOKS: [&str; 4] = [
     "git --git-dir=ev --work-tree=. status",
     "git -C ev status",

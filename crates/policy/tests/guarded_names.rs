@@ -53,7 +53,6 @@ fn make(root: &Path) {
     symlink("../package.json", root.join("src/link")).expect("a link");
 }
 
-/// Returns the contents of the guarded files, and of all files below guarded directories.
 fn guarded(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut pending = vec![root.to_owned()];
@@ -81,7 +80,6 @@ fn is_in_guarded_directory(name: &str) -> bool {
     name.starts_with(".git/") || name.starts_with(".github/")
 }
 
-/// Writes one character of a name in one of the ways that bash knows.
 fn spelled(c: char, random: &mut Random, computes: bool) -> String {
     match random.below(18) {
         0 => format!("'{c}'"),
@@ -100,7 +98,6 @@ fn spelled(c: char, random: &mut Random, computes: bool) -> String {
     }
 }
 
-/// Returns a line that writes to a file of this name, somehow.
 fn line(name: &str, random: &mut Random) -> String {
     let kind = random.below(54);
     // What a variable or a substitution adds to a name is seen for the best-known programs only.

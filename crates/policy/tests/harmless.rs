@@ -27,7 +27,6 @@ const LINES: usize = 80;
 /// The time in seconds after which `timeout` ends a program.
 const LIMIT: &str = "5";
 
-/// All programs on the list of harmless ones, and some that are not on it.
 const PROGRAMS: &str = "\
     base64 cat cd cut echo expr false find grep head id ls nl numfmt paste pwd rev sed seq stat tac \
     tail tr true uname uniq wc which whoami sort date env hostname tee xargs git:branch git:diff \
@@ -148,7 +147,6 @@ fn policy(root: &Path) -> Policy {
     Policy::from_texts(&[], &Settings::default(), root)
 }
 
-/// Returns the options that a program says it has.
 fn options_of(program: &str) -> Vec<String> {
     let (name, command) = program.split_once(':').unwrap_or((program, ""));
     let mut help = Command::new(name);
@@ -166,7 +164,6 @@ fn options_of(program: &str) -> Vec<String> {
     options.map(str::to_owned).collect()
 }
 
-/// Returns a word for a line of bash, at random plain or in one of two kinds of quotes.
 fn written(word: &str, random: &mut Random) -> String {
     match random.below(8) {
         0 | 1 => word.replace('\'', "\\'"),

@@ -25,14 +25,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
-/// Number of lines that are tried by default.
 const LINES: usize = 25_000;
 
-/// A random line that runs longer is ended.
+/// How long a random line may run before it is ended. A line that is known to start the program
+/// gets more time (`KNOWN_LIMIT`): some start a compiler or a virtual machine first, and the
+/// machine may be busy.
 const WAIT_LIMIT: Duration = Duration::from_secs(5);
 
-/// The limit for a line that is known to start the program. Some lines start a compiler or a
-/// virtual machine first, and the machine may be busy.
 const KNOWN_LIMIT: Duration = Duration::from_secs(600);
 
 const DENY: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = [\"evil\"]\ndecision = \"deny\"\npriority = 900\n";
@@ -145,7 +144,6 @@ fn confine() -> Result<(), RulesetError> {
     Ok(())
 }
 
-/// A policy, and the mode in which it judges lines.
 struct Judge {
     name: &'static str,
     policy: Policy,
@@ -695,7 +693,6 @@ fn what_is_understood_does_what_was_written() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Ordinary lines, such as people and models write.
 const EVERY_DAY: &[&str] = &[
     "cargo build --release && cargo test --workspace -- --nocapture",
     "VERSION=$(node -p \"require('./package.json').version\")",

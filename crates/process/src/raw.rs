@@ -91,7 +91,8 @@ pub(crate) fn close_others(keep: &[RawFd]) {
 }
 
 /// A program that is ready to be started. Everything that allocates memory has been done, because
-/// the child may make system calls only.
+/// the child may make system calls only. On the socket `announce_to` the child reports its process
+/// id before it becomes the program.
 pub(crate) struct PreparedProgram<'a> {
     program: CString,
     _strings: Vec<CString>,
@@ -103,7 +104,6 @@ pub(crate) struct PreparedProgram<'a> {
     errors: RawFd,
     sandbox: Option<&'a Sandbox>,
     watched: Option<CommandWatch<'a>>,
-    /// The socket on which the child reports its process id before it becomes the program.
     announce_to: RawFd,
 }
 

@@ -300,7 +300,6 @@ pub(crate) fn replace(value: &mut Value, old: &str, new: &str) {
     }
 }
 
-/// Returns true if an entry says that the host is not to start the server.
 pub(crate) fn is_off(entry: &Value) -> bool {
     entry["disabled"] == true || entry["enabled"] == false
 }

@@ -252,7 +252,6 @@ fn is_number(variable: &Variable) -> bool {
     variable.operation.is_none() && (variable.is_length || is_special())
 }
 
-/// Returns true if a list in braces has an option among its words.
 fn may_hold_options(word: &plain::Word) -> bool {
     let text = shortest(&word.pieces);
     has_list(word) && (text.contains("{-") || text.contains(",-"))

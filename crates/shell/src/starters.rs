@@ -71,7 +71,6 @@ const LONG: &str = "\
 /// and are no abbreviation of it.
 const WHOLE: &str = "--author --cc --checkpoint --strip --to";
 
-/// Returns true if an option of this program may start another one.
 pub(super) fn starts_another(program: &str, rest: &[Word]) -> bool {
     let own = starter(program);
     let own = own.as_ref();
@@ -101,8 +100,9 @@ pub(super) fn starts_another(program: &str, rest: &[Word]) -> bool {
         || rest.iter().enumerate().any(is_started)
 }
 
-/// Returns true if the input of `xargs` may hold options of the program. It does not behind a `--`,
-/// unless another option stands before that, whose value it may be.
+/// Returns true if words that `xargs` reads may become options of the program. A `--` ends the
+/// options, so what follows it can't. But directly behind another option, the `--` may be that
+/// option's value, which ends nothing.
 pub(super) fn may_get_options(rest: &[Word]) -> bool {
     let may_take_value = |word: &Word| word.value.is_none() || word.known.starts_with('-');
     let ends_options = |i: usize| rest[i].is("--") && (i == 0 || !may_take_value(&rest[i - 1]));
@@ -148,7 +148,7 @@ fn is_harmless(own: &Starter, value: &str) -> bool {
         let rest = first.strip_prefix(known);
         rest.is_some_and(|rest| rest.is_empty() || known.ends_with('=') && is_path(rest))
     });
-    // Such as those of `zstd -19 -T0`.
+    // Levels and numbers of threads, as in `zstd -19 -T0`, start nothing.
     let is_level = |word: &str| {
         let level = word.strip_prefix('-');
         level.is_some_and(|level| level.bytes().all(|b| b.is_ascii_digit() || b == b'T'))

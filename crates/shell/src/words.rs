@@ -10,7 +10,8 @@ pub(super) struct Word {
     pub(super) value: Option<String>,
     pub(super) pattern: Option<String>,
     pub(super) known: String,
-    /// The option that the word is if all that may be empty before its dash is empty.
+    /// The option that the word becomes if everything before its dash turns out to be empty:
+    /// `--to=y` for `$x--to=y`.
     pub(super) behind: String,
     pub(super) written: String,
     pub(super) is_single: bool,

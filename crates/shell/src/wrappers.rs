@@ -463,7 +463,6 @@ const WITH_SUBCOMMANDS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Those of [`PLAIN_COMMANDS`] that have options which start a program.
 const WITH_STARTING_OPTIONS: &str = "\
     archive cherry-pick clone fetch grep init lfs ls-remote merge pull push rebase revert";
 

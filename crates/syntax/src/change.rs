@@ -14,11 +14,11 @@ const CONTINUING: [&str; 15] = [
     "esac", "when", "rescue", "ensure",
 ];
 
-/// The lines of two versions of a text, and the single range that contains all differences.
+/// The lines of two versions of a text. `old_range` is the single range of lines of `old` that
+/// contains all differences, and `new_range` has the lines of `new` in their place.
 pub(crate) struct Change<'t> {
     old: Vec<&'t str>,
     new: Vec<&'t str>,
-    /// The lines of `old` that differ. `new_range` has the lines of `new` in their place.
     old_range: Range<usize>,
     new_range: Range<usize>,
 }
@@ -141,7 +141,7 @@ impl<'t> Change<'t> {
             .collect()
     }
 
-    /// Returns true if any line of the range that differs is such a line.
+    /// Returns true if `is` holds for any changed line of either version.
     pub(crate) fn any(&self, is: impl Fn(&str) -> bool) -> bool {
         let old = self.old[self.old_range.clone()].iter();
         let mut changed = old.chain(&self.new[self.new_range.clone()]);

@@ -73,7 +73,6 @@ fn query(language: Language) -> Option<Arc<Query>> {
     Some(query)
 }
 
-/// A definition with its place in the text.
 type Placed = (Range<usize>, Symbol);
 
 /// Returns `None` if the time is up or there are too many.

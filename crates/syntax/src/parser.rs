@@ -6,13 +6,13 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tree_sitter::{ParseOptions, Parser, Tree};
 
-/// A text with a longer line is taken for the output of a program.
+/// A text that looks like the output of a program is not parsed: one with a line longer than
+/// `MAX_LINE_BYTES`, with more than `MEAN_LINE_BYTES` per line on average, as a minifier writes, or
+/// with a mark of `GENERATED` in its first ten lines.
 const MAX_LINE_BYTES: usize = 5_000;
 
-/// A text with more bytes per line on average is taken for the output of a minifier.
 const MEAN_LINE_BYTES: usize = 200;
 
-/// Marks in the first ten lines of a file that tell that a program has written it.
 const GENERATED: [&str; 4] = [
     "@generated",
     "DO NOT EDIT",
@@ -51,7 +51,6 @@ pub(crate) struct TimedParser {
 }
 
 impl TimedParser {
-    /// Returns `None` if the library does not support the grammar's version.
     pub(crate) fn new(language: Language, budget: Duration) -> Option<Self> {
         let mut parser = Parser::new();
         parser.set_language(&language.grammar()).ok()?;

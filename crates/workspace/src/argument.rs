@@ -119,8 +119,8 @@ impl Workspace {
             meant.into_owned()
         };
         // If a file has exactly this name, such as `[id].ts`, that one is meant, as in Gemini CLI.
-        // But a name with a `*` or `?` is hardly known to whoever gives such a pattern, so it hides
-        // no others.
+        // But whoever gives a pattern with `*` or `?` hardly knows that a file has such a name, so
+        // the text stays a pattern.
         let is_file = |place: &WorkspacePath| {
             let place = place.join(Path::new(pattern.trim_start_matches('/')));
             matches!(self.file_type(&place), Ok(FileType::RegularFile))

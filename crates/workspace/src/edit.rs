@@ -115,7 +115,9 @@ pub fn find(
         found.matches = find_shown(open, path, encoding, old, cancel)?;
         found.by_replacement = !found.matches.is_empty();
     }
-    // A text that has no line end of its own kind may mean either kind, where the file has both.
+    // Where a file has both kinds of line ends, a text with `\n` alone may mean either, so it is
+    // looked for with each kind. A text with `\r`, or one that was found by its U+FFFD, is meant as
+    // it is.
     let is_meant_so = found.by_replacement || old.contains('\r');
     if !old.contains(['\n', '\r']) || is_meant_so && !found.matches.is_empty() {
         return Ok(Ok(found));
@@ -239,7 +241,8 @@ impl Replacement {
         for place in &mut matches {
             cancel.check()?;
             let kind = if found.by_line_ending {
-                // What is found has the line ends, be they lone carriage returns.
+                // This place was found by its line ends, so these decide, even if they are lone
+                // carriage returns.
                 ending_from(place.start, place.end - place.start)?
             } else {
                 ending_of(ending_from(place.start, NEAR_BYTES)?, first)

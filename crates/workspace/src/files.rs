@@ -79,8 +79,9 @@ pub fn check_private(directory: impl AsFd) -> Result<(), Errno> {
     }
 }
 
-/// Checks that the home directory exists that a directory of `.gemini` or `.cache` lies in. That
-/// its path leads nowhere is a slip, or means that there is none, so it is never made in passing.
+/// If a directory lies in a `.gemini` or `.cache`, checks that the home directory around that
+/// exists. One that does not exist is a mistake in its path, or means that the user has none. It
+/// must not be created just because something is to be stored below it.
 pub(crate) fn check_home(directory: &Path) -> io::Result<()> {
     let is_in_home = |dir: &&Path| dir.ends_with(".gemini") || dir.ends_with(".cache");
     let within = directory.ancestors().find(is_in_home);

@@ -27,12 +27,11 @@ const TEMPORARY_PREFIX: &str = ".gemini-tools-";
 /// The prefix of the temporary names in a change of several files.
 pub(super) const CHANGE_PREFIX: &str = ".gemini-change-";
 
-/// The age at which a temporary file is removed. A younger one may belong to a running call,
-/// perhaps in another container.
+/// A temporary file is removed at this age; a younger one may belong to a running call, perhaps in
+/// another container. Up to `MAX_LITTER_NAMES` names of a directory are searched for such files, or
+/// a write into a directory of a million files would take long.
 const LITTER_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// How many names of a directory are searched for temporary files. Otherwise a write into a
-/// directory of a million files would take long.
 const MAX_LITTER_NAMES: usize = 1000;
 
 /// Why a new file did not get its final name, or why a file was not removed: the call was cancelled
@@ -52,10 +51,10 @@ impl From<Errno> for PlacementError {
     }
 }
 
-/// A file that may still lack its final name. Dropping this removes its temporary name.
+/// A file that may still lack its final name. Dropping this removes its temporary name, which is in
+/// `dir`, the nearest existing directory above the file's final path.
 pub(super) struct NewFile<'a> {
     pub(super) file: File,
-    /// The directory of the temporary name: the nearest existing one above the file's final path.
     dir: BorrowedFd<'a>,
     temporary: String,
     has_temporary: Cell<bool>,

@@ -27,10 +27,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// Maximum size in bytes of a file whose lines are remembered.
+/// Of a file up to `MAX_HASHED_BYTES` each line is remembered, and of one up to
+/// `MAX_DIGESTED_BYTES`, which is read whole for that, a digest.
 const MAX_HASHED_BYTES: u64 = 256 * 1024;
 
-/// Maximum size in bytes of a file that is read whole to remember it.
 const MAX_DIGESTED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The time in microseconds within which a file may be written twice and keep the same stamp.
@@ -45,11 +45,11 @@ const RAN: &str = "ran";
 
 const LINK: &str = ".link";
 
-/// The age at which a conversation's directory is removed.
+/// A conversation's directory is removed at the age `MAX_AGE`, and the oldest ones also if there
+/// are more than `MAX_CONVERSATIONS`: a shell that makes one call makes a conversation, and looking
+/// at all of them takes longer than such a call.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The number of conversations of which the oldest are removed. A shell that makes one call makes a
-/// conversation, and looking at all of them takes longer than such a call.
 const MAX_CONVERSATIONS: usize = 1000;
 
 /// The name of an empty file whose mtime is when conversations were last removed.
@@ -546,8 +546,8 @@ impl SeenFiles {
                 return;
             }
             let (Some(old), Some(new)) = (&before.lines, &file.lines) else {
-                // Of a large file it is not known which lines have changed. One that is shown to
-                // its end but for what is cut from lines counts as seen.
+                // Of a large file it is not known which lines have changed. So it counts as seen
+                // only if all of its lines were shown, even if long ones were cut.
                 if shown.lines == (0..usize::MAX) {
                     self.put(path, &file);
                 }

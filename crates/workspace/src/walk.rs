@@ -48,7 +48,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::Builder;
 
-/// Number of files in one task, for a directory with more than twice as many files.
+/// A directory with more than twice as many files is divided into tasks of so many, so that several
+/// workers share it.
 const FILES_PER_TASK: usize = 128;
 
 const TASKS_WORTH_A_HELPER: usize = 6;
@@ -404,7 +405,6 @@ impl<'a, V: Visitor> Worker<'a, V> {
         true
     }
 
-    /// Gives the older half of the stack to workers that wait.
     fn share(&mut self) {
         let half = self.tasks.len() / 2;
         if half > 0 {

@@ -2,7 +2,6 @@ use super::{environment_message, line_of};
 use gemini_tools_workspace::Workspace;
 use std::path::{Path, PathBuf};
 
-/// A temporary home directory that contains an empty project.
 pub(super) struct Place {
     _dir: tempfile::TempDir,
     pub(super) home: PathBuf,

@@ -100,7 +100,8 @@ impl Recorder {
         }
         match error.status.filter(|_| error.kind != ApiErrorKind::Broken) {
             Some(status) if turn == Turn::default() => {
-                // A script has only refusals. The run ends with any other status as with 400.
+                // A script can play only the statuses of refusals. For any other status 400 is
+                // recorded, because the session ends with it in the same way.
                 let is_refusal = (300..=599).contains(&status);
                 turn.status = Some(if is_refusal { status } else { 400 });
                 // Only the API's own message is recorded. The client puts a prefix that ends with
@@ -119,8 +120,9 @@ impl Recorder {
                 };
                 turn.retry_after = asked.map(|asked| asked.as_secs_f64());
             }
-            // What came before a stream broke may be no text, but a call. One that is never run
-            // stands for it: when nothing comes before a stream breaks, it is asked for again.
+            // The stream may have broken after a call and without a text. If it were played as a
+            // stream that breaks before anything has come, the client would ask again. So a call
+            // that is never run is recorded in place of what came.
             _ if error.kind == ApiErrorKind::Broken => {
                 if turn.text.is_none() {
                     let name = "cut_off".to_owned();

@@ -47,7 +47,6 @@ pub struct HtmlReport {
     entries: Vec<Value>,
     left_bytes: usize,
     left_out: u64,
-    /// The session's id in the undo journal, for the command on the page that undoes the changes.
     journal_session: Option<String>,
 }
 

@@ -129,7 +129,6 @@ fn whole_diff(files: &[PatchedFile]) -> FileDiff {
 }
 
 impl Call {
-    /// Appends what the answer says about one file to `text`, and returns the same facts as JSON.
     fn tell(
         &self,
         file: &PatchedFile,

@@ -115,7 +115,6 @@ impl Place {
         ..Self::INNER
     };
 
-    /// Returns the place of a part that is at neither edge.
     fn inner(self) -> Self {
         Self {
             is_original: self.is_original,
@@ -357,9 +356,9 @@ impl<'e> Writer<'e> {
 
     fn write_all(&mut self, items: &'e [Expr], place: Place) -> Option<Piece> {
         let mut whole = Piece::default();
-        // At the end of the pattern, a match has both the text that a look-ahead demands and the
-        // text that the pattern has behind the look-ahead. The one that is likely to be rarer is
-        // written.
+        // A look-ahead at the end of the pattern demands one text, and the rest of the pattern
+        // demands another one at the same place. To find candidate lines, either text will do, so
+        // the one is written that is likely to be in fewer lines.
         let mut ahead: Option<Piece> = None;
         for (i, item) in items.iter().enumerate() {
             let here = Place {

@@ -187,7 +187,8 @@ impl Edit {
         let far = FAR_BYTES + 2 * new.len() as u64;
         let first = encoding.mark().len() as u64;
         let start = place.start.max(first);
-        // A wide character is not cut.
+        // The text begins at a multiple of four bytes, so that no code unit of UTF-16 or UTF-32 is
+        // cut in two.
         let from = (start.saturating_sub(far) / 4 * 4).max(first);
         let read = |from: u64, until: u64| {
             let bytes = read_range(&current.file, from, until - from);

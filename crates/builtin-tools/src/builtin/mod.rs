@@ -130,7 +130,8 @@ const OUTSIDE: (ErrorKind, &str) =
 
 const READ_LIMIT_CHARS: usize = 400_000;
 
-/// Room for the notes of a tool that reads files, about what a part of a file is.
+/// How much of an answer is left free for notes, such as that only a part of a file is shown. The
+/// unit is that of the host's limit.
 const NOTES: usize = 500;
 
 /// Returns how much of files an answer may hold: less than the host passes on, so that nothing is

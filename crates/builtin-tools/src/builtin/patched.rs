@@ -367,7 +367,8 @@ impl Planning<'_> {
             .as_ref()
             .map(|to| self.workspace.display_name(to));
         let diff = text_diff(name.clone(), old, new.unwrap_or_default());
-        // What git writes of it, so that nobody agrees to a program for a text.
+        // The lines that git writes for a change of the mode. Without them, a user could take a
+        // patch that makes a program of a file for a change of its text only.
         let modes = match is_executable {
             None => "",
             Some(true) if old.is_none() => "new file mode 100755\n",

@@ -14,10 +14,12 @@ const MAX_PIECE_BYTES: u64 = 64 * 1024;
 
 const COMMENT_MARKS: [&str; 9] = ["#", "//", "/*", "*", "--", ";", "%", "<!--", "{/*"];
 
-/// How many words a comment has at most that tells what is left out.
+/// A comment that stands for code that is left out, such as `// ... other methods ...`, has at most
+/// so many words.
 const MAX_WORDS: usize = 6;
 
-/// Words with which such a comment begins where no blank is between them and the dots.
+/// If nothing stands between the dots and the first word of such a comment, as in `//...existing
+/// code`, that word must be one of these.
 const LEFT: &str = "existing keep other previous remaining rest same unchanged";
 
 pub(super) const REFUSED: (ErrorKind, &str) = ErrorKind::InvalidToolParams.when(
@@ -25,8 +27,8 @@ pub(super) const REFUSED: (ErrorKind, &str) = ErrorKind::InvalidToolParams.when(
      file does not have",
 );
 
-/// The placeholders of a new text, each as it is there and in a form that is the same for all that
-/// say the same.
+/// The placeholders of a new text. Each comes as it is written, and in a form that is the same for
+/// all placeholders that say the same.
 struct Placeholders<'t>(Vec<(&'t str, String)>);
 
 impl<'t> Placeholders<'t> {
@@ -42,8 +44,9 @@ impl<'t> Placeholders<'t> {
         }
     }
 
-    /// Returns true if a line of the file, too, may have one of these. Dots alone must be in the
-    /// old text, unless that is empty: elsewhere in the file they stand for something else.
+    /// Returns true if these placeholders may be in the file itself, so that it must be searched
+    /// for them. Dots alone stand for something else elsewhere in the file. So they count only in
+    /// the old text, unless that is empty.
     fn may_be_in_file(&self, old: &str) -> bool {
         old.is_empty() || self.0.iter().all(|(_, form)| !form.is_empty())
     }

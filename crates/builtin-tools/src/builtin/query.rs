@@ -544,7 +544,6 @@ fn characters(hir: &Hir) -> u64 {
     }
 }
 
-/// Adds the hint that a pattern can be taken literally to its error, if it looks like plain text.
 pub(super) fn with_literal_hint(error: ToolError, pattern: &str) -> ToolError {
     let repeats = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
     let is_plain = !pattern.contains(['\\', '|', '^', '$', '\n'])

@@ -211,7 +211,8 @@ impl Call {
         if let Some(encoding) = window.decoder.decoded_from() {
             let _ = writeln!(text, "[Decoded from {encoding}.]");
         }
-        // The rest of a line that has not ended yet would be missed behind it.
+        // If the last line has not ended yet, the process may still write the rest of it. The next
+        // call must then begin with this line again, or the caller would never see that rest.
         let may_go_on = job.is_running() && window.ends_within_a_line && end == total;
         let next = if may_go_on { total - 1 } else { end };
         if end < total {

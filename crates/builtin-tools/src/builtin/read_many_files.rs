@@ -267,8 +267,9 @@ impl Call {
             let found = self.workspace.file_type(&place);
             let is_file = matches!(found, Ok(FileType::RegularFile));
             let is_none = matches!(&found, Err(e) if e.kind != ErrorKind::PathNotInWorkspace);
-            // A file may have a name that is a pattern, too. It hides no others if it has a `*` or
-            // `?`, which is hardly known to whoever gives such a pattern.
+            // A file that has exactly this name is meant. But whoever gives a pattern with `*` or
+            // `?` hardly knows that a file has such a name, so the text is taken as a pattern as
+            // well.
             let is_wild = wanted.contains(['*', '?']);
             if is_wild && is_file || wanted.contains(['*', '?', '[', '{']) && is_none {
                 // A leading `~` is a part of a name here. Without `./` before it, it would mean
@@ -367,7 +368,8 @@ impl Call {
         Ok(has_file)
     }
 
-    /// Returns why a file is not read: all of it, so that whoever follows the advice reads the file.
+    /// Returns why a file is not read. If several things exclude it, the reason names all of them:
+    /// whoever changed only one of them would still not get the file.
     fn left_out(
         &self,
         place: &WorkspacePath,

@@ -74,7 +74,6 @@ impl SearchScope {
     }
 }
 
-/// Counts files: those that are not ignored, and those that are.
 struct Count<'a> {
     set: &'a PatternSet,
     files: [usize; 2],

@@ -131,7 +131,8 @@ pub(super) struct Params {
 /// `scope`. `exclude` has those of the patterns of `include` that were given with an exclamation
 /// mark, and `filter` is that argument as it was given. `most_whole` is the number of matches up to
 /// which a model gets all lines; it is unlimited if the call has a limit of its own. `parser` finds
-/// definitions, if the call asks for them.
+/// definitions, if the call asks for them, and `names` is the pattern for their names, while
+/// `query` finds the lines that may have one.
 pub(super) struct Call {
     scope: SearchScope,
     single: bool,
@@ -147,7 +148,6 @@ pub(super) struct Call {
     most: u64,
     most_whole: u64,
     parser: Option<Parser>,
-    /// The pattern for the names of definitions, if `query` finds the lines that may have one.
     names: Option<Query>,
 }
 
@@ -214,8 +214,8 @@ pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolErro
     })
 }
 
-/// Returns a pattern for the lines that may have a name which matches `pattern`: what begins and
-/// ends a name there is the edge of a word in a line.
+/// Returns a pattern for the lines that may contain a matching name. Within a line, a name begins
+/// and ends at the edge of a word, so the anchors `^` and `$` are replaced by `\b`.
 fn without_anchors(pattern: &str) -> String {
     let mut lines = String::new();
     let mut rest = pattern.chars().peekable();

@@ -762,8 +762,9 @@ pub(crate) fn placed_literally<'t>(
     }
     let first = format!("{before}{}", indentation(old_lines[0]));
     let is_moved = is_moved(&old_lines, &new_lines);
-    // Where the old text lacks the indentation of its first line only, and the new one has it, that
-    // is no wish for another depth, unless all lines go as much deeper.
+    // If only the first line of the old text lacks the file's indentation, and the new text has
+    // that there, the model has merely completed the line. It does not want another depth, unless
+    // all lines are deeper by as much.
     let is_completed = old_lines.len() > 1 && indentation(new_lines[0]) == first && !is_moved;
     if !is_completed && is_literal(&old_lines, &new_lines) {
         return Ok(Cow::Borrowed(new));

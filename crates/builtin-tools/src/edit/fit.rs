@@ -250,7 +250,7 @@ impl<'a> Haystack<'a> {
         };
         let mut fits: Vec<Fit<'t>> = Vec::new();
         for start in 0..self.filled.len() {
-            // Of more places, none is clear.
+            // With more places than this, it can't be clear which one is meant, so the search ends.
             if fits.len() > MAX_PLACES || self.is_exhausted() {
                 return fits;
             }
@@ -325,7 +325,8 @@ impl<'a> Haystack<'a> {
                 .filter(|at| is_at(run, *at, 0))
                 .take(2)
                 .collect();
-            // Nobody writes `...` where no line is left out, so the place of such a fit is another one.
+            // Nobody writes `...` where no line is left out. So a fit in which it stands for no
+            // line is not what is meant.
             let Some(at) = found.first().filter(|at| **at > end) else {
                 return Vec::new();
             };
@@ -620,7 +621,8 @@ impl<'a> Haystack<'a> {
         }
         let around = (head.len(), tail.len());
         let head = if head.trim().is_empty() { "" } else { head };
-        // The line end of the last line is not one of the new text's own.
+        // Line feeds at the end of `new` are all meant as additional ones. So both texts get the
+        // line end that the last line has in the file, or it would be counted among them.
         let is_ended = tail.is_empty() && new.ends_with('\n');
         let end = if is_ended { "\n" } else { "" };
         let mut texts = texts.clone();
@@ -789,7 +791,7 @@ fn places_in(line: &str, wanted: &str) -> Vec<Range<usize>> {
     let text: String = chars.iter().map(|char| char.c).collect();
     let length = wanted.chars().count();
     let mut places = Vec::new();
-    // Nothing is left of invisible characters.
+    // If `wanted` is empty, the text had only invisible characters, which the form leaves out.
     if wanted.is_empty() {
         return places;
     }

@@ -49,7 +49,8 @@ pub(super) fn form(text: &str, blanks: Blanks) -> Vec<FormChar> {
             push(c, end);
             continue;
         }
-        // The parts of a Hangul syllable are no marks, but compose.
+        // The vowels and final consonants of Hangul are not combining marks, but they, too, are
+        // composed with the letters before them into one syllable.
         let (mut cluster, mut syllable) = (String::from(c), c);
         while let Some((at, mark)) = chars
             .next_if(|(_, next)| is_combining_mark(*next) || compose(syllable, *next).is_some())
@@ -202,7 +203,8 @@ pub(crate) fn unescape(text: &str) -> String {
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         let escaped = match chars.clone().next() {
-            // One at the end of a line goes on on the next: no notation escapes a line feed so.
+            // A backslash before a line feed is not decoded. No notation escapes a line feed in
+            // this way; the backslash says that the line goes on.
             Some('n') => Some('\n'),
             Some('t') => Some('\t'),
             Some('r') => Some('\r'),

@@ -26,7 +26,8 @@ pub(crate) fn place<'n, 'f>(
     let [before, behind] = around;
     let above = before.rsplit('\n').next().unwrap_or_default();
     let cuts_word = cuts_word(before, old, behind);
-    // With the depth that the old text has, another line may be meant, but for a mark at its end.
+    // The old text is indented more than its place in the file. Then another line may be meant: one
+    // that has this indentation and is equal but for a mark at its end.
     let is_deeper = !above.is_empty() && above.trim().is_empty() && old.starts_with([' ', '\t']);
     let is_twin = |line: &str| without_mark(line.trim_end()) == without_mark(old.trim_end());
     if (cuts_word || is_deeper)
@@ -87,7 +88,9 @@ pub(crate) fn repeated(around: [&str; 2], old: &str, new: &str) -> Option<(Strin
             .into_iter()
             .find(|text| !text.is_empty());
         let is_there = before.ends_with(added[0]) && behind.starts_with(added[1]);
-        // Brackets around brackets are no repetition.
+        // An edit that puts brackets around a text repeats nothing, even if the text beside it has
+        // such brackets, too. So what is added on one line counts only if its brackets are in
+        // pairs.
         let says_enough = new.contains('\n') || added.iter().all(|text| is_balanced(text));
         if let Some(text) = text.filter(|_| is_there && says_enough) {
             return Some((text.to_owned(), true));
@@ -111,12 +114,14 @@ pub(crate) fn repeated(around: [&str; 2], old: &str, new: &str) -> Option<(Strin
         below.next()
     };
     let (is_line_start, above) = (head.trim().is_empty(), above.next());
-    // The new text closes what stands beside it if it has as many brackets and quotes more.
+    // The new text probably repeats what stands beside the old text if it begins or ends with that
+    // and has as many open brackets and quotes as both together.
     let is_part = |part: &str, is: &dyn Fn(&str, &str) -> bool| {
         is(&new, part) && !is(&old, part) && balance(&[&*old, part].concat()) == balance(&new)
     };
     let [old_first, new_first] = &first;
-    // The new text has the file's line whole, of which the old text has only a part.
+    // The new text probably repeats the rest of a line if it has the whole line, of which the old
+    // text quotes only a part.
     let has_whole = |parts: [[&str; 3]; 2], end: fn(&str) -> Option<&str>| {
         let mut texts = parts.iter().map(|parts| parts.concat());
         texts.any(|text| end(text.trim()) == end(new.trim()))

@@ -205,8 +205,9 @@ pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
 pub(crate) fn whole_line_ends(old: &str, new: &str) -> Option<(String, String)> {
     old.strip_suffix('\r')?;
     let whole = |text: &str| text.replace('\r', "\r\n").replace("\r\n\n", "\r\n");
-    // A `\n` at the end of the new text is the line end that was cut in the old one, unless others of
-    // the old text are whole: it is then that of an empty last line.
+    // A `\n` at the end of the new text is the rest of the line end that was cut in the old one.
+    // But if other line ends of the old text are whole, the `\n` is one, too: that of an empty last
+    // line.
     let is_cut_too = new.ends_with('\r') || new.ends_with('\n') && !old.contains('\n');
     let end = if is_cut_too { "" } else { "\r\n" };
     Some((whole(old), whole(new) + end))
@@ -224,8 +225,6 @@ pub(crate) fn has_lone_return(text: &str) -> bool {
     text.replace("\r\n", "").contains('\r')
 }
 
-/// Returns true if a text begins or ends in the middle of a word where it is between `before` and
-/// `behind`.
 pub(crate) fn cuts_word(before: &str, text: &str, behind: &str) -> bool {
     before.ends_with(is_word) && text.starts_with(is_word)
         || text.ends_with(is_word) && behind.starts_with(is_word)
@@ -267,7 +266,6 @@ pub(crate) fn apply_inexactly(text: &str, old: &str, new: &str) -> Result<Edited
     apply_at(|_| true, text, old, new)
 }
 
-/// Does what [`apply_inexactly`] does, but the old text must be whole lines of the file.
 pub(crate) fn apply_to_lines(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     apply_at(|rank| rank != Rank::Part, text, old, new)
 }
@@ -352,7 +350,8 @@ fn edit_at(
         _ if rank == Rank::Part && is_repeated(file, haystack.place(fit), texts) => {
             Err(literal::TWICE.into())
         }
-        // What the new text says otherwise, such as a line end more, has no effect there.
+        // The edit would change nothing. What the new text has differently, such as one more line
+        // end, has no effect at this place.
         _ if edit.content == file[edit.place.clone()]
             && !file.replace("\r\n", "\n").contains(&texts.new) =>
         {
@@ -399,7 +398,8 @@ fn is_quoted_elsewhere(haystack: &Haystack<'_>, texts: &Texts, fit: &Fit<'_>) ->
         line.is_some_and(|line| indentation(file.line(line)) == indentation(old))
     };
     let here = filled().filter(is_as_deep).count();
-    // A mark at the end may be mistyped here, and so it may be there.
+    // Marks at the ends of lines don't count, because the model may have mistyped them, whichever
+    // place it means.
     let marked = filled().map(|(at, line)| (without_mark(line), at));
     let indices: HashMap<&str, usize> = marked.collect();
     // For each line of the file at which the old text may begin, how many of its lines are there,

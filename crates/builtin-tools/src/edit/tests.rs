@@ -681,11 +681,11 @@ fn what_is_not_done_is_not_said_to_be() {
     let text = "fn one() {\n    start(1);\n    log_the_value(x);\n    finish(x);\n}\n";
     let old = "    start();\n    log_the_value(x);\n    finish(x);\n";
     for new in [
-        // Nothing is to come.
+        // The edit adds nothing by which the file could show that it was made.
         "    log_the_value(x);\n    finish(x);\n",
-        // Nothing but indentation is.
+        // The edit changes nothing else but indentation.
         "      log_the_value(x);\n      finish(x);\n",
-        // A line that goes is there.
+        // The file has the new line, but also one that the edit removes.
         "    start(1);\n    log_the_value(x);\n",
     ] {
         assert_eq!(edit(text, old, new), Err(Refusal::NotFound), "{new}");

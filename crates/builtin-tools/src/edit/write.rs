@@ -678,8 +678,8 @@ impl<'a> Writer<'a> {
                 near.into_iter().any(|near| near == line.text)
             };
             let [text, wanted] = [&*line.text, self.new_lines[new]];
-            // All blanks in it are those of the new text, or all are those of a line that was there
-            // and has the same signs.
+            // The blanks and signs of a written line must all be those of the new text, or all
+            // those of one line that the file has at this place.
             let has_shape_of = |line: &str| shape_of(text) == shape_of(line);
             let mut there = self.fit.places.iter().filter_map(|place| place.line());
             let reads_so = key(text, Blanks::Dropped) == key(wanted, Blanks::Dropped)

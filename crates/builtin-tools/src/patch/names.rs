@@ -74,8 +74,9 @@ pub(super) struct Names {
     pub(super) open: Option<Open>,
 }
 
-/// Why the names of a section may have prefixes that it does not show: git has `written` only one
-/// name, or a line `diff --git` that can't be read, or there is no such line.
+/// Why a section does not show whether its names have prefixes such as `a/`: git has written the
+/// same name twice (`Written`), the line `diff --git` can't be read (`Unread`), or there is none
+/// (`Alone`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Open {
     Written,
@@ -233,8 +234,6 @@ pub(super) fn whole(text: &str) -> Option<String> {
     more.is_empty().then_some(name)
 }
 
-/// Returns a name in quotes and what follows it; `None` if the quotes are wrong or the name is not
-/// UTF-8.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let (name, length) = unquoted(text.as_bytes())?;
     Some((String::from_utf8(name).ok()?, &text[length..]))

@@ -217,8 +217,8 @@ impl<'t> Placing<'t> {
             let (above, found) = all.split_at(all.partition_point(|at| *at < below[0]));
             let above = above.first().map(|at| Self::not_below(hunk, *at, from));
             let is_early = hunk.start.is_some_and(|start| start < self.stated);
-            // Where the numbers say that the hunks are not in the order of the file, lines that are
-            // also above may be meant there.
+            // The line numbers say that this hunk belongs above the one before it. If its lines are
+            // also there, those may be meant, and it is not clear which.
             if let Some(above) = above.clone().filter(|_| is_early) {
                 return Err(above);
             }
@@ -309,7 +309,8 @@ impl<'t> Placing<'t> {
         if below.is_empty() {
             let anchors = hunk.anchors.join(" > ");
             let why = format!("no line below the hunk before is {:?}", anchors.trim());
-            // Its own lines may be there as they are, so text that is near them tells nothing.
+            // What is missing is the anchor. The lines of the hunk may be in the file just as they
+            // are, so it would tell nothing to show the text that is most similar to them.
             return Err(HunkError {
                 wanted: String::new(),
                 ..HunkError::missing(hunk, why)
@@ -332,8 +333,9 @@ impl<'t> Placing<'t> {
         below: &[usize],
     ) -> Result<Option<usize>, HunkError> {
         if let Some(start) = hunk.start {
-            // The line numbers of all hunks are off by as much, unless only that of the hunk before
-            // is wrong.
+            // The line numbers of a patch are usually all off by as much as that of the hunk
+            // before. But if only that one was wrong, this number is right. If the lines are at
+            // both places, it is not clear which is meant.
             match self.stated_places(start).map(|at| found.contains(&at)) {
                 [true, true] if self.drift != 0 => {
                     let lines = self.stated_places(start).map(|at| at + 1);
@@ -383,7 +385,9 @@ impl<'t> Placing<'t> {
             })
         };
         let has = |role| hunk.lines.iter().any(|line| line.role == role);
-        // Lines that only stay say that others are gone if they are on both sides of them.
+        // A hunk that only removes lines was probably applied before if its unchanged lines are
+        // next to each other. That can be told only if it has some on both sides of the removed
+        // ones.
         let is_around = [hunk.lines.first(), hunk.lines.last()]
             .iter()
             .all(|line| line.is_some_and(|line| line.role == Role::Context));

@@ -228,7 +228,8 @@ fn a_fault_names_its_line() {
 
 const SECTION: &str = "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n";
 
-/// What is no part of the section before it, but of a patch, is not passed over.
+/// A piece of a patch that belongs to no section must not be skipped like a commit message, because
+/// the patch would then be applied without it.
 #[test]
 fn a_piece_of_a_patch_outside_of_all_hunks_is_a_fault() {
     let hunk = " 10\n-11\n+eleven\n 12\n";
@@ -538,14 +539,15 @@ fn what_is_applied_at_its_place_already_is_not_applied_at_the_next_one() {
     );
     let refused = update(&once, hunk).expect_err("applied");
     assert_eq!(refused.misfit, Misfit::Applied, "{refused:?}");
-    // It is refused, too, if the lines are quoted inexactly, though it is not clear then which are
-    // meant.
+    // A hunk that was applied is also refused if the lines are quoted inexactly, but perhaps only
+    // because it is not clear then which lines are meant.
     let refused = update(
         &once.replace("func B", "\nfunc B").replace("\t}", "\t}  "),
         hunk,
     );
     assert!(refused.is_err(), "{refused:?}");
-    // The number of a unified diff says where the hunk belongs, too, for removed lines as well.
+    // The line number of a unified diff says where the hunk belongs, too. So it shows that a hunk
+    // was applied, even one that only removes lines.
     let unified = |lines: &str, text: &str| {
         let patches = parse(&format!("--- a/f\n+++ b/f\n{lines}\n")).expect("a patch");
         patched(text, &patches[0])
@@ -581,12 +583,12 @@ fn a_blank_line_beside_a_change_says_where_the_change_belongs() {
     ] {
         assert!(update(text, hunk).is_err(), "{hunk}");
     }
-    // The file has it, perhaps with other blanks.
+    // The file has the blank line, although with other blanks.
     assert_eq!(
         update(text, "   \n-def f(i):\n+def f(j):\n     return a[i]  ").as_deref(),
         Ok("x = 1\n\ndef f(j):\n    return a[i]\n")
     );
-    // Away from it, a blank line may be forgotten or made up.
+    // A blank line that is not beside the change may be missing in the file.
     assert_eq!(
         update(text, " \n def f(i):\n-    return a[i]\n+    return b[i]").as_deref(),
         Ok("x = 1\n\ndef f(i):\n    return b[i]\n")

@@ -23,8 +23,6 @@ pub(super) fn has_section(lines: &Lines<'_>) -> bool {
     (0..lines.texts.len()).any(|at| is_head(lines, at))
 }
 
-/// Returns true if a section about a file begins at this line: with `diff --git`, or with `---` and
-/// `+++`.
 fn is_head(lines: &Lines<'_>, at: usize) -> bool {
     let line = lines.texts[at];
     let next = lines.get(at + 1).unwrap_or_default();
@@ -185,7 +183,8 @@ impl Section {
         } else if word("GIT binary patch").or(word("Binary files ")).is_some() {
             return Err("a binary file can't be patched");
         } else if let Some(text) = word("index ") {
-            // The mode of a file that keeps it. It tells the change of a link from that of its text.
+            // If the mode does not change, this line ends in it. The mode of a symbolic link says
+            // that the hunk changes where the link leads, and not the text of a file.
             let kept = text
                 .split_once(' ')
                 .map_or(Ok(None), |(_, kept)| mode(kept))?;
@@ -313,7 +312,8 @@ impl Section {
                 return Err(format!("the line \"{mark}\" should have /dev/null"));
             }
         }
-        // A file may really be of that time. It was there if it had lines.
+        // A file may really be from the first second of 1970, so this time alone does not say that
+        // there is no file. If the hunks have lines of the file, it was there.
         for (at, side) in [Role::Removed, Role::Added].into_iter().enumerate() {
             if header.is_none() && sides[at].is_epoch && self.is_empty(side) {
                 names[at] = None;
@@ -380,9 +380,9 @@ impl Numbers {
             (old, new) = (old - usize::from(in_old), new - usize::from(in_new));
             taken.push(line);
         }
-        // More lines that stay only make sure of the place, so the head may have left them out.
-        // Others may be a part of the hunk, or of a section whose head is missing, or no lines of a
-        // file at all.
+        // Unchanged lines that follow only make the place more certain, so the head may have left
+        // them out of its count. An added or removed line behind them may be a part of this hunk,
+        // or of a section whose head is missing, or no line of a file at all, so it is an error.
         let more = (next..).take_while(|at| lines.starts_with(*at, &[' ']));
         let behind = next + more.count();
         let is_over = || is_head(lines, behind) || is_signature(lines.texts[behind]);

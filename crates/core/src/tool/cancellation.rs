@@ -10,12 +10,11 @@ use std::time::{Duration, Instant};
 /// How often waiting code checks for an interruption.
 pub const TICK: Duration = Duration::from_millis(100);
 
-/// How long an interrupted call may take to return its own answer. That answer says more than the
-/// error that is returned instead.
+/// How long an interrupted call may take to return its own answer, which says more than the error
+/// that is returned instead. It may take `GRACE_WITH_OTHERS` if it must first end processes, which
+/// are asked to exit before they are killed.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long an interrupted call may take to return its own answer if it must first end processes,
-/// which are asked to exit before they are killed.
 const GRACE_WITH_OTHERS: Duration = Duration::from_secs(16);
 
 /// The reason why a call must end early.

@@ -90,7 +90,8 @@ fn convert_value(root: &Value, schema: &Value, value: &mut Value) {
             if let Some(property) = schema["properties"].get(name) {
                 return member(root, schema, name, property, value);
             }
-            // With `patternProperties` the name decides whether these are meant.
+            // If the schema has `patternProperties`, it depends on the name whether
+            // `additionalProperties` are meant for this property, so it is left as it is.
             if let Some(more @ Value::Object(_)) = schema.get("additionalProperties")
                 && schema.get("patternProperties").is_none()
             {

@@ -77,7 +77,8 @@ pub fn kind_of_parameter(schema: &Value) -> String {
         }
     };
     if kind == "array" && schema["items"]["type"].is_string() {
-        // What limits the elements stands in brackets: behind it come the limits of their number.
+        // The limits of the elements stand in brackets, to tell them from the limits of the number
+        // of elements, which follow.
         kind = match kind_of_parameter(&schema["items"]) {
             limited if limited.contains(", ") => format!("array of ({limited})"),
             items => format!("array of {items}"),

@@ -107,9 +107,9 @@ pub struct ExtraArgument {
 }
 
 /// The argument names that a tool accepts, each with the declared name that it stands for.
+/// `declared` has the names in the schema, or is `None` if the tool accepts any name.
 pub(super) struct Names<'a> {
     pub(super) tool: &'a dyn Tool,
-    /// The names in the schema, or `None` if the tool accepts any name.
     pub(super) declared: Option<Vec<&'a str>>,
 }
 
@@ -167,7 +167,6 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Returns a similar name that was not given. Required arguments are preferred.
     pub(super) fn near(&self, name: &str, args: &Map<String, Value>) -> Option<&'a str> {
         let missing = self.missing(args);
         let near = nearest(name, self.spellings());

@@ -42,7 +42,9 @@ pub(super) fn read(file: &Path) -> Result<Option<String>> {
         return Err(Error::other(format!("it has more than {MAX_BYTES} bytes")));
     }
     let bytes = std::fs::read(file)?;
-    // No variable holds a NUL, but each text in UTF-16 does: not one of its lines would be found.
+    // A text in UTF-16 has zero bytes. None of its lines would be recognised, and a restriction in
+    // it would be lost without notice. No variable can hold a zero byte, so such a file is an
+    // error.
     if bytes.contains(&0) {
         return Err(Error::other("it is not text in UTF-8"));
     }

@@ -22,7 +22,8 @@ use url::Url;
 pub(super) struct Handler {
     server: Arc<str>,
     roots: Arc<[PathBuf]>,
-    /// The number of the request that reports of progress with this token are about.
+    /// For each progress token, the number of the request whose progress the server reports with
+    /// it.
     pub(super) progress: Arc<Mutex<HashMap<ProgressToken, u64>>>,
 }
 

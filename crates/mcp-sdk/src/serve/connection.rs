@@ -31,11 +31,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How long a client may cache a list, in milliseconds. Files on which it depends can change at any
-/// time, and only clients that subscribe to changes are notified.
+/// How long a client may cache an answer, in milliseconds. A list depends on files that can change
+/// at any time, and only clients that subscribe to changes are notified. `OWN_TTL_MS` is for what
+/// does not change while this process runs.
 const LIST_TTL_MS: u64 = 60_000;
 
-/// How long a client may cache what does not change while this process runs, in milliseconds.
 const OWN_TTL_MS: u64 = 60 * 60 * 1000;
 
 const ROOTS_LIMIT: Duration = Duration::from_secs(5);

@@ -15,7 +15,8 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 pub(super) fn unknown_request(request: &CustomRequest, served: &[&str]) -> ErrorData {
     let method = &request.method;
     if served.contains(&&**method) {
-        // Calls are what models write.
+        // The parameters of a call are written by a model, which needs to know what is wrong with
+        // them.
         let why = (method == "tools/call").then(|| {
             let params = request.params.clone().unwrap_or_default();
             json::from_value::<CallToolRequestParams>(params).err()

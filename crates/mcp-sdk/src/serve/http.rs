@@ -64,7 +64,6 @@ const IDLE_LIMIT: Duration = Duration::from_secs(30 * 60);
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Connection, Sessions>;
 
-/// The SDK, and the sessions that it serves.
 #[derive(Clone)]
 struct Front {
     service: Service,
@@ -213,8 +212,9 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
 
 fn service(server: &Arc<Server>, sessions: Arc<Sessions>) -> Service {
     let server = Arc::clone(server);
-    // Requests are authorised before the SDK sees them, so that its own checks are off. The SDK's
-    // event that invites to resume a session's own stream has the id of its first real event.
+    // Requests are authorised before the SDK sees them, so its own checks of hosts and origins are
+    // off. So is the event by which it invites a client to resume the session's own stream: that
+    // has the same id as the first real event, and a client could not tell them apart.
     let config = StreamableHttpServerConfig::default()
         .with_sse_retry(None)
         .disable_allowed_hosts()
@@ -276,7 +276,7 @@ async fn pass_on(request: Request<Incoming>, front: &Front) -> Answer {
     {
         return unreadable(fault::id_in_use(&id), None);
     }
-    // The SDK would answer as if it had ended this one.
+    // The SDK would answer as if it had ended this session, although there is none.
     if is_end
         && let Some(session) = session
         && !front.sessions.knows(session).await

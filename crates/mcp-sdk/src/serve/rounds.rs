@@ -155,7 +155,8 @@ impl InputSource for RecordedAnswers {
         } else {
             Ok(self.said.question(possible, wanted.state))
         });
-        // The client does not get this error: what is open takes its place.
+        // The tool ends its call with this error. The client does not get to see it, but the
+        // question or error in `open`.
         Err(ask::cant_be_asked())
     }
 }

@@ -30,7 +30,8 @@ pub(super) struct Server {
     projects: Mutex<HashMap<Key, Arc<Project>>>,
     pub(super) clock: Arc<Clock>,
     pub(super) tasks: Tasks,
-    /// All projects are one conversation, also after they were reopened.
+    /// The files that callers have seen. All projects share this record, and keep it when they are
+    /// reopened, because everything that this server does belongs to one conversation.
     seen: Arc<SeenFiles>,
 }
 

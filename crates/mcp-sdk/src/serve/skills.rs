@@ -24,11 +24,10 @@ use url::Url;
 
 const DIRECTORIES: [&str; 2] = [".agents/skills", ".gemini/skills"];
 
-/// The most files of a skill that the MCP extension for skills permits.
+/// The MCP extension for skills permits so many files and bytes for a skill. Here the bytes are
+/// those of all skills of a project together.
 const MAX_FILES: usize = 512;
 
-/// The most bytes of all skills of a project together. The MCP extension for skills has this limit
-/// for a single skill.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 const MARKDOWN: &str = "text/markdown";

@@ -18,11 +18,11 @@ const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
 /// The link-local address of the metadata server on every Google Cloud machine.
 const METADATA: &str = "169.254.169.254";
 
-/// Variables by which Google's serverless platforms are recognised: the file [`PRODUCT`] does not
-/// name Google on them.
+/// Machines of Google are recognised by the firmware's product name in the file `PRODUCT`, which
+/// begins with `Google` on Compute Engine, or by one of these variables, since that file does not
+/// name Google on its serverless platforms.
 const PLATFORMS: [&str; 3] = ["K_SERVICE", "FUNCTION_TARGET", "GAE_ENV"];
 
-/// The firmware's product name, which begins with `Google` on Compute Engine.
 const PRODUCT: &str = "/sys/class/dmi/id/product_name";
 
 const FILE: &str = "GOOGLE_APPLICATION_CREDENTIALS";

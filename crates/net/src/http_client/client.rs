@@ -273,7 +273,6 @@ pub(crate) struct Body<'c> {
     host: String,
     begin: Instant,
     limit: Duration,
-    /// See [`HttpTimeouts::silence`].
     pub(crate) silence: Rc<Cell<Duration>>,
 }
 

@@ -32,8 +32,6 @@ const MAX_ADDRESSES: usize = 8;
 pub(super) struct Dial {
     policy: Arc<AddressPolicy>,
     limit: Duration,
-    /// Set once an address outside the public network has been reached, or a host that the policy
-    /// allows by its name.
     pub(super) has_been_inside: Arc<AtomicBool>,
 }
 

@@ -27,6 +27,9 @@ const MAX_HOPS: usize = 10;
 const ACCEPT: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, \
     text/plain;q=0.8, application/json;q=0.8, */*;q=0.5";
 
+/// A page that was fetched. `failure` is the HTTP status in words if it is not a success; the
+/// content then is an error page. `is_public` is set if the page could be reached without anything
+/// that only the user's settings allow.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) url: Url,
@@ -34,9 +37,7 @@ pub(super) struct Page {
     pub(super) charset: Option<String>,
     pub(super) bytes: Vec<u8>,
     pub(super) cut: Option<String>,
-    /// The HTTP status in words if it is not a success. The content then is an error page.
     pub(super) failure: Option<String>,
-    /// True if the page could be reached without anything that only the user's settings allow.
     pub(super) is_public: bool,
 }
 

@@ -23,11 +23,11 @@ const BLOCKS: &str = "dl, dt, dd, details, summary, address, fieldset, legend, l
 const SECTIONS: &str = "nav, header, footer, aside, form, dialog, search";
 
 /// What Readability finds is used only if it has at least this share of the page's letters and
-/// digits. On pages that consist of lists, tables or references it often finds just a fragment.
+/// digits: on pages that consist of lists, tables or references it often finds just a fragment. A
+/// smaller share is enough on a page that declares itself an article, because its comments and
+/// teasers of other articles may be several times as long as the article.
 const MIN_SHARE: f64 = 0.4;
 
-/// Replaces [`MIN_SHARE`] for a page that declares itself an article: its comments and teasers of
-/// other articles may be several times as long as the article.
 const MIN_SHARE_OF_ARTICLE: f64 = 0.15;
 
 const LINKS: [(&str, &str); 3] = [
@@ -103,11 +103,11 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
 }
 
 /// Iterates over a page's tags without a parser. Yields the text before each tag, and the source
-/// after its `<`. The contents of scripts and styles are skipped.
+/// after its `<`. The contents of elements in `opaque`, such as scripts and styles, are no markup
+/// and are skipped. A name is removed from it when the source has no further end tag of it, so that
+/// the search for one is not repeated for each start tag.
 struct Tags<'s> {
     rest: &'s str,
-    /// The names of elements whose content is not markup. A name is removed when the source has no
-    /// further end tag of it, so that the search for one is not repeated for each start tag.
     opaque: Vec<&'static str>,
 }
 
@@ -175,7 +175,7 @@ pub(super) fn is_too_deep(source: &str) -> bool {
 
 fn article(html: &str, url: &Url) -> Option<(String, usize)> {
     let config = Config {
-        // The language of a block of code is one.
+        // Classes are kept, because a class names the language of a block of code.
         keep_classes: true,
         ..Config::default()
     };
@@ -238,8 +238,8 @@ fn part_blocks(document: &Document) {
     }
 }
 
-/// Makes links absolute. Returns the addresses of the pages that a browser shows in place of this
-/// one, or in it.
+/// Makes links absolute. Returns the addresses of other pages that a browser would show: the target
+/// of a redirect in the page, and those of frames.
 fn make_absolute(document: &Document, url: &Url) -> Vec<String> {
     let base = document
         .select("base[href]")
@@ -285,11 +285,13 @@ pub(super) fn tidy(text: &str) -> String {
         if let Some(end) = fence {
             out.push('\n');
             out.push_str(line);
-            // The converter makes a fence longer than all that the code has.
+            // The converter makes the fence longer than any run of backticks in the code, so only
+            // the end of the block has it.
             fence = fence.filter(|_| !line.ends_with(end));
             continue;
         }
-        // A code span ends in its line, and in other text backticks are escaped.
+        // A code span begins and ends in one line, and in other text backticks are escaped. So
+        // three backticks without a partner in their line begin a block of code.
         fence = line.find("```").and_then(|at| {
             let rest = line[at..].trim_start_matches('`');
             (!rest.contains('`')).then_some(&line[at..line.len() - rest.len()])

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-/// A call, with the answers that a person gives to successive questions.
 struct ScriptedCall {
     name: &'static str,
     kind: Kind,

@@ -35,7 +35,8 @@ pub(super) fn holds(path: &Path) -> bool {
         let name = top.file_name().unwrap_or_default().to_string_lossy();
         is_gits = NAMES.split(' ').any(|one| one.eq_ignore_ascii_case(&name));
         if has(".git") {
-            // A working tree, which may be inside of a bare repository.
+            // This is a working tree. It may be inside of a bare repository, so the directories
+            // above it don't count.
             return false;
         }
     }
@@ -69,9 +70,9 @@ fn names(entry: &ConfigEntry, top: &Path, home: Option<&Path>, real: &Path) -> b
     if !matches!(section, "alias" | "pager") && DATA.split(' ').any(|one| one == name) {
         return false;
     }
-    // The first name is looked up in `PATH` if it has no slash, where no file of the project is. A
-    // later one is a file at the top, such as the script in `sh clean.sh`, unless the value is an
-    // alias of a command of git.
+    // A first word without a slash is looked up in `PATH`, so it names no file of the project. A
+    // later word may be a file in the top directory, such as the script in `sh clean.sh`. In an
+    // alias that stands for a command of git, no word names a file.
     let is_command = section != "alias" || entry.value.starts_with('!');
     words(&entry.value).enumerate().any(|(at, word)| {
         if word.contains('/') {

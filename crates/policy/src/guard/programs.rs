@@ -78,8 +78,8 @@ pub(super) fn written<'c>(
     moves: bool,
 ) -> Vec<&'c Option<String>> {
     let root = command.root();
-    // The analysis has the value of an assignment in this form only. What `find` compares is a
-    // pattern for itself, whether or not it is one for bash.
+    // For these, the words are taken as they are written. The analysis has no pattern for the value
+    // of an assignment, and the patterns of `find` are compared by `find` itself, not by bash.
     let is_literal = root.ends_with('=') || root == "find";
     let words = if is_literal {
         &command.words[..]

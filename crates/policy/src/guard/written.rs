@@ -13,12 +13,11 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The most directory entries that are compared with a pattern. If there are more, the pattern
-/// counts as one that matches a guarded file.
+/// The most directory entries that are compared with a pattern, and the most parts of a word that
+/// are taken for paths (`MAX_PARTS`). If there are more, the pattern or word counts as one that
+/// means a guarded file.
 const MAX_ENTRIES: usize = 20_000;
 
-/// The most parts of a word that are taken for paths. A word with more counts as one that names a
-/// guarded file.
 const MAX_PARTS: usize = 256;
 
 const MAX_BASES: usize = 32;
@@ -36,7 +35,8 @@ pub(super) fn redirects(text: &str) -> bool {
         });
         let target = behind.trim_start_matches(['|', '&', ' ', '\t']);
         let is_null = target.strip_prefix("/dev/null").is_some_and(ends_word);
-        // In `>>`, no text stands between the first `>` and the second one, which decides.
+        // Of `>>`, the text between the two signs is empty and does not count. What follows the
+        // second sign decides.
         !behind.is_empty() && !duplicates && !is_null
     })
 }
@@ -197,7 +197,8 @@ fn paths_in(word: &str) -> Option<BTreeSet<&str>> {
     found.extend(word.match_indices(separators).map(behind));
     found.extend((1..=letters).map(|at| &cluster[at..]));
     found.insert(word);
-    // A clone, or what is unpacked, has the name without its last ending.
+    // `git clone x.git` makes the directory `x`, and unpacking `x.gz` makes the file `x`. So the
+    // name without its last ending counts as well.
     let clone = [".git", ".gz", ".xz", ".bz2", ".zst", ".br", ".gpg"]
         .iter()
         .find_map(|end| word.strip_suffix(end));
@@ -275,13 +276,15 @@ impl Guard<'_> {
             .flatten();
         targets(analysis).any(|word| covers(word, true))
             || commands.iter().any(programs::configures_git)
-            // It makes `cp -b` and `mv -b` write names that are not in the line.
+            // With this variable, `cp -b` and `mv -b` write files whose names are not in the line.
             || writes && commands.iter().any(|command| command.text.contains("SIMPLE_BACKUP_SUFFIX"))
             || programs::makes_git_directory(commands)
             || written.iter().any(|written| self.covers_words(written, is_known))
             || self.covers_scripts(analysis, &written)
             || writes && entered(analysis).any(|word| covers(word, is_sure))
-            // What is read from, a descriptor may write to.
+            // A name such as `/dev/fd/3` stands for a file that another part of the line has
+            // opened, perhaps only to read it. So each text of the line may be the name of the
+            // written file.
             || all.any(|word| is_descriptor(word))
                 && analysis.texts.iter().any(|word| self.covers_word(word, is_known))
             || computes_words(analysis, &written)
@@ -306,8 +309,8 @@ impl Guard<'_> {
                 _ => self.covers_word(word, is_known),
             }
         };
-        // Of programs that edit in place and of those that copy, an option may say how the name of
-        // a copy ends.
+        // Programs that edit in place or copy files may keep the old file under its name with an
+        // ending that an option gives. So the names with such endings count as well.
         let copies = is_sure || is_writer(root) || root == "perl";
         let endings = words.iter().filter(|_| copies).copied().flatten();
         let endings = endings.filter_map(|word| paths_in(word)).flatten();
@@ -317,7 +320,8 @@ impl Guard<'_> {
             let (directory, name) = word.split_at(at);
             let mut endings = endings.iter();
             endings.any(|end| {
-                // For `sed`, a star in an ending, which the line quotes, is the name of the file.
+                // In the ending that `sed -i` gets, a star stands for the name of the file. The
+                // line quotes the star, so that bash does not expand it.
                 let named = end.replace('\\', "").replace('*', name);
                 let is_whole = end.contains('*');
                 self.covers(&format!(
@@ -326,7 +330,8 @@ impl Guard<'_> {
                 ))
             })
         };
-        // A word with a variable can't be compared, but what it names may stand in it whole.
+        // A word with a variable can't be compared as a whole, but the name of a guarded file may
+        // be written out in it.
         let names_guarded = || {
             let unknown = command.unknown().replace(['"', '\'', '\\'], "");
             let is_guarded = |part: &str| may_be_found(&plain(part)) || self.covers(part);
@@ -350,7 +355,7 @@ impl Guard<'_> {
         let documents = &analysis.documents;
         let is_code = |command: &Command| programs::runs_code(command);
         let mut runs = analysis.commands.iter().filter(|command| is_code(command));
-        // What another program takes for a script is not known.
+        // It is not known in which of their arguments other programs expect a script.
         let takes_text = |command: &Command| !programs::takes_prose(command) && !is_code(command);
         let mut others = written.iter().filter(|(command, _)| takes_text(command));
         runs.any(|command| {
@@ -362,7 +367,8 @@ impl Guard<'_> {
             texts().any(|text| covers_redirected(text))
                 || texts().any(may_write) && texts().any(|text| covers(text))
         }) || others.any(|(command, words)| {
-            // Git has messages, which tell of files.
+            // An argument with blanks may be a script. Those of git are messages, which often
+            // mention files.
             let is_script =
                 |word: &&String| word.contains(char::is_whitespace) && command.root() != "git";
             let words = words.iter().copied().flatten().filter(is_script);
@@ -382,7 +388,7 @@ impl Guard<'_> {
             return true;
         };
         alternatives.iter().any(|alternative| {
-            // bash expands a word as a whole.
+            // bash expands only the word as a whole. Its parts are compared as they are written.
             let covers = |path: &str| {
                 self.covers(&unescaped(path))
                     || path == alternative && self.covers_pattern(path, is_known)

@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Returns the number in an environment variable.
 pub(crate) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }

@@ -77,7 +77,8 @@ fn frame(lines: &[&str], is_numbered: bool) -> Option<(usize, bool)> {
         !text.is_empty() && line.len() - text.len() > indent
     };
     let in_library = |text: &str| LIBRARIES.iter().any(|library| text.contains(library));
-    // The place of a syntax error has no function. It is no frame, but what is to be mended.
+    // Python also shows the place of a syntax error in this form, but without a function. It is not
+    // a frame, and must stay, because it is what has to be mended.
     let is_call = |text: &str| text.contains("\", line ") && text.contains(", in ");
     if indent > 0 && text.starts_with("File \"") && is_call(text) {
         let source = lines[1..].iter().take(3).take_while(|line| deeper(line));

@@ -5,17 +5,17 @@ use super::history::hash;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Number of lines with the same piece in its place that make it the usual one there.
+/// A piece is usual in its place once `USUAL_LINES` lines had it there. From then on, a line with
+/// another one stands out, or, in a place with categories such as a status, one in `LINES_FOR_ONE`
+/// of these lines. At most `MAX_LINES` lines are counted: so many are needed in a place that often
+/// changes. A place with more than `MAX_VALUES` different pieces has no categories, but a counter
+/// or names.
 const USUAL_LINES: u8 = 4;
 
-/// Of the categories that are not usual, one in so many lines stands out.
 const LINES_FOR_ONE: u8 = 8;
 
-/// Number of lines that are remembered at most. So many are needed in a place that often changes,
-/// such as that of a counter or a name.
 const MAX_LINES: u8 = 128;
 
-/// A place with more different pieces is that of a counter or a name.
 const MAX_VALUES: usize = 4;
 
 const MAX_PLACES: usize = 16 * 1024;
@@ -111,7 +111,8 @@ impl Usual {
                 is_varied: !piece.may_be_category,
             });
             let category = place.look_at(piece.text);
-            // Two categories may have changed places.
+            // The category is combined with its place. Otherwise two lines in which two categories
+            // have changed places would have the same shape.
             let category = category.map(|category| category.wrapping_mul(piece.place | 1));
             refined = refined.and_then(|shape| Some(shape ^ category?));
         }
@@ -132,7 +133,8 @@ impl Place {
         } else {
             self.lines = self.lines.saturating_sub(1);
             if self.lines == 0 {
-                // Another piece has become usual. Not every step of a counter shall stand out.
+                // This piece is the usual one from now on. Another one then needs more lines to
+                // stand out, or every step of a counter would.
                 (self.usual, self.lines) = (piece, 1);
                 self.need_more();
             }

@@ -102,8 +102,8 @@ impl<'t> Run<'t> {
     fn position_after(&self, first: u64, next: u64) -> Option<u64> {
         let number = |position| self.shown.line(position).map(|(_, number)| number);
         let follows = number(next.checked_sub(1)?)? + 1;
-        // The block reaches to the run, so its first line may follow again, as in the output of a
-        // loop.
+        // The repeated block ends where the run begins. After its last line its first one may come
+        // again, as in the output of a loop.
         if follows == self.first {
             Some(first)
         } else {

@@ -19,10 +19,11 @@ const MAX_UNIT_BYTES: usize = 3;
 
 const MAX_RATE_BYTES: usize = 6;
 
-/// A line counts as a log message if a time of day is among so many of its first tokens.
+/// A line counts as a log message if a time of day is among so many of its first tokens. Up to
+/// `MAX_OUTCOME_TOKENS` words may follow `...` and tell the outcome, as in `checking for gcc...
+/// no`.
 const MAX_TIME_TOKENS: usize = 3;
 
-/// Number of words that may follow `...` and tell the outcome, as in `checking for gcc... no`.
 const MAX_OUTCOME_TOKENS: usize = 2;
 
 /// Returns the hash of a message's words. Messages with the same words say the same about different
@@ -43,15 +44,16 @@ pub(super) fn shape(line: &str, pieces: &mut Pieces) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     let mut says_something = false;
     let mut before = Token::Mark('\0');
-    // Tokens that are left out one after the other are a group, which the hash has once. So its
-    // length is a piece, too.
+    // Neighbouring tokens that are left out form a group. The hash has only one mark for a group,
+    // so how many tokens it has is noted as a piece.
     let (mut place, mut form) = ((0, 0), DefaultHasher::new());
     let mut tokens = text.split_ascii_whitespace().peekable();
     while let Some(text) = tokens.next() {
         let token = Token::new(text).after(&before, tokens.peek().copied());
         let is_in_group = token.differs() && before.differs();
         before = token;
-        // As in `[  1%]`, which can also be `[100%]`.
+        // The bracket of `[  1%]` is a token of its own, but that of `[100%]` is not, so it does
+        // not count.
         if matches!(before, Token::Mark('[' | '(')) {
             continue;
         }
@@ -65,7 +67,8 @@ pub(super) fn shape(line: &str, pieces: &mut Pieces) -> Option<u64> {
         match &before {
             Token::Mark(mark) => {
                 mark.hash(&mut hasher);
-                // A line or a bar may have any length.
+                // A bar of equal marks, as in `=====>`, may have any length. Only what follows the
+                // marks is noted as a piece.
                 left_out.1 = text.trim_start_matches(*mark);
             }
             Token::Word(word) => {

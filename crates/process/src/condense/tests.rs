@@ -176,7 +176,8 @@ fn lines_with_another_status_are_not_said_to_be_alike() {
         for n in [50, 51, 52, 61, 90, 91, 130, 200, 290] {
             assert!(text.contains(&(line(n, 1) + "\n")), "{text}");
         }
-        // Above "lines like this", the same status as in all of them.
+        // The lines that a marker "lines like this" replaces must all have the status of the line
+        // above it.
         let mut above = 0;
         for shown in text.lines() {
             if let Some((count, _)) = shown.split_once(" lines like this (") {
@@ -347,7 +348,6 @@ impl Constants {
     }
 }
 
-/// The answer, with each marker checked against the lines of the output.
 fn check_markers(answer: &str, lines: &[String]) {
     let mut number = 0;
     let mut above = Vec::new();
@@ -391,7 +391,6 @@ fn check_markers(answer: &str, lines: &[String]) {
     assert_eq!(number, lines.len(), "{answer}");
 }
 
-/// A token that is nearly always the same.
 fn constant() -> impl Strategy<Value = &'static str> {
     let pairs = [
         ("200", "500"),
@@ -442,7 +441,8 @@ proptest! {
             0..24,
         ),
     ) {
-        // The same blocks come again, for markers of blocks of which only the shown lines are alike.
+        // All blocks come twice, to get markers for blocks that equal an earlier one only in the
+        // lines that are shown.
         let blocks = blocks.iter().chain(&blocks);
         let lines: Vec<String> = blocks
             .flat_map(|(lines, count)| std::iter::repeat_n(lines, *count).flatten().cloned())

@@ -74,7 +74,9 @@ const FILE_CONTROLS: [u64; 3] = [
     1038, // F_SET_FILE_RW_HINT
 ];
 
-/// Scheduling calls whose first argument is a process id. 0 means the caller and is allowed.
+/// Scheduling calls with a process id. In these it is the first argument, and 0 means the caller
+/// and is allowed. In `PRIORITIES` it is the second, and the first argument that is listed with
+/// each call means all processes of a user.
 const SCHEDULING: [i64; 4] = [
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_setattr,
@@ -82,8 +84,6 @@ const SCHEDULING: [i64; 4] = [
     libc::SYS_sched_setscheduler,
 ];
 
-/// Scheduling calls whose second argument is a process id, each with the first argument that means
-/// all processes of a user.
 const PRIORITIES: [(i64, u64); 2] = [
     (libc::SYS_setpriority, 2 /* PRIO_USER */),
     (libc::SYS_ioprio_set, 3 /* IOPRIO_WHO_USER */),

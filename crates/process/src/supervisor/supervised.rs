@@ -147,7 +147,9 @@ pub struct SupervisedProgram {
     is_reaped: Cell<bool>,
     changes: Cell<ChangeCounts>,
     unwatched: Cell<Option<Errno>>,
-    /// This process's copy of the watch, which has seen nothing.
+    /// This process's copy of the collection of changes. The supervisor collects in its own copy,
+    /// so this one is empty. It serves to record that the changes are not known if the supervisor
+    /// is killed.
     watch: Option<SupervisorWatch>,
 }
 
@@ -387,7 +389,7 @@ impl SupervisedProgram {
         self.unwatched.get().map_or(Ok(self.changes.get()), Err)
     }
 
-    /// Records that the supervisor was killed, and with it the knowledge of what has been changed.
+    /// Records that the supervisor was killed, so that nobody knows what the command has changed.
     pub(crate) fn lose_changes(&self) {
         if let Some(watch) = self.watch.as_ref().filter(|_| self.changes().is_ok()) {
             self.changes.set(watch.lose());

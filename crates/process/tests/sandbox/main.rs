@@ -113,7 +113,6 @@ impl Scene {
         self.confined_by(&self.policy(SandboxMode::WorkspaceWrite), script)
     }
 
-    /// Returns all paths below `out`, with the contents of files.
     fn outside(&self) -> Vec<(PathBuf, String)> {
         let mut found = Vec::new();
         let mut dirs = vec![self.path("out")];

@@ -84,7 +84,6 @@ pub(super) fn restricts(key: &str) -> bool {
     restricting().any(|restricting| Some(restricting) == name)
 }
 
-/// Returns true if the value of a key at the top of a file may contain a restriction.
 pub(super) fn may_restrict(top: &str) -> bool {
     let is_of = |key: &str| key.split('.').next() == Some(top) || old_name(key) == Some(top);
     top == MCP_SERVERS.name || restricting().any(is_of)

@@ -67,8 +67,8 @@ impl SettingsLines {
 pub(super) fn twin(text: &str) -> Option<String> {
     let keys: Keys = parse_to_serde_value(text, &ParseOptions::default()).ok()?;
     let twin = keys.twin(keys::may_restrict)?;
-    // The line of the second one: a key that is written otherwise the second time, as with escapes,
-    // is found where it stands first.
+    // The line is that of the second key. If it is written differently the second time, for example
+    // with escapes, only the first one is found, and the line is that of the first.
     let second = text.rmatch_indices(&format!("\"{twin}\"")).next();
     let line = second.map(|(at, _)| position::LineIndex::new(text).position(at).line);
     let place = line

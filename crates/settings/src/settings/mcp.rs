@@ -171,7 +171,8 @@ impl Reader<'_> {
                 "includeTools" => server.include_tools = Some(self.list_in(&at, value)?),
                 "excludeTools" => {
                     let list = self.list_in(&at, value)?;
-                    // Without a name that is no string, the tool of that name could be called.
+                    // The server is left out if an item of this list is not a string. If only that
+                    // item were dropped, the tool that it was meant to exclude could be called.
                     let is_whole = value.as_array().is_some_and(|all| all.len() == list.len());
                     server.exclude_tools = is_whole.then_some(list)?;
                 }

@@ -241,7 +241,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes that a name is unknown, if it is one of `names` but for a slip or its section.
+    /// Notes that a name is unknown if it nearly is one of `names`: if it has a typing error, or
+    /// lacks the section.
     pub(super) fn note_misspelt(&mut self, written: &str, names: &[&str]) {
         let is_meant = |name: &&&str| {
             let last = name.rsplit('.').next().unwrap_or(name);

@@ -521,7 +521,6 @@ fn the_keys_have_different_names() {
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
 }
 
-/// A file with `true` under this dotted name.
 fn file_with(name: &str) -> Value {
     let wrap = |value, part: &str| json!({part: value});
     name.rsplit('.').fold(json!(true), wrap)

@@ -54,7 +54,8 @@ impl TrustWatch {
             forget_killed(&home, &root, now);
         }
         let before = now.unwrap_or_default();
-        // Where nothing can be saved, `end` fails if there is something to save.
+        // If the state can't be saved now, the call goes on. `end` then fails if there is something
+        // to save, as nothing can be.
         let call = save_call(&home, &root, &before).ok();
         Some(Self {
             home,
@@ -80,7 +81,8 @@ impl TrustWatch {
             None if goes_on || !is_as(&self.before) => save_to(&path, root, self.before.clone()),
             _ => Ok(()),
         });
-        // What could not be saved is still in the call's own file.
+        // If the state could not be saved for later, it is still in this call's own file, which is
+        // then not deleted.
         self.call = self.call.take().filter(|_| saved.is_ok());
         saved
     }

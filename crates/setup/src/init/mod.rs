@@ -405,7 +405,6 @@ impl<'a> SetupPlan<'a> {
     }
 }
 
-/// Returns true if a text still has all lines of an older one, in the same order.
 fn holds(text: &str, older: &str) -> bool {
     let mut lines = text.split('\n');
     older.split('\n').all(|line| lines.any(|one| one == line))

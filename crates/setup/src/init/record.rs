@@ -94,8 +94,8 @@ impl WrittenFile {
         Ok(Some(text).filter(|_| !is_gone))
     }
 
-    /// Returns true if a value is what an edit has added: still an entry for `serve_tools`, or the
-    /// same words.
+    /// Returns true if a value is still what an edit has added: an entry for `serve_tools`, or a
+    /// value that is written in the same way, apart from blanks.
     fn is_of(&self, value: &Value, edit: &Edit) -> bool {
         let bare = |text: &str| text.replace(char::is_whitespace, "");
         let host = Host::find(&self.owner.host);
@@ -230,8 +230,9 @@ impl Record {
             file.sha256 = hash(after);
         }
         for edit in &change.edits {
-            // What others have put in place of an earlier addition is theirs, and an earlier
-            // addition that is whole again can be taken out as such.
+            // If others have replaced what an earlier edit has added at these keys, that is theirs,
+            // and the earlier edit is forgotten. If what an earlier edit has added is in the file
+            // as a whole, it can be taken out as such, and this edit need not be recorded.
             file.edits
                 .retain(|old| old.at != edit.at || old.added.contains(&edit.instead));
             let is_whole = |old: &Edit| {
@@ -255,7 +256,8 @@ impl Record {
     ) -> Result<(), InitError> {
         let is_done = |file: &mut WrittenFile| file.owner == *owner && !left.contains(&file.path);
         let done: Vec<WrittenFile> = self.files.extract_if(.., is_done).collect();
-        // A file that one set-up has made goes with the last one that has something in it.
+        // If one set-up has created a file and others still have something in it, the file is
+        // removed with the last of these.
         for file in done.iter().filter(|file| file.is_new) {
             let mut others = self.files.iter_mut();
             if let Some(other) = others.find(|other| other.path == file.path) {

@@ -185,7 +185,8 @@ pub(super) fn take_out(
         range: start..start + added.len(),
         new: instead.clone(),
     });
-    // What was added may have keys of others in it by now, which alone would make no sense.
+    // Others may have put keys of their own into the object that was added. If the object is cut
+    // out around them, these keys make no sense, so what is left then is checked.
     let is_restored =
         |value: Option<&Value>| value.is_none_or(Value::is_null) || !is_added && value != now;
     let restored = proved((syntax, body), at, is_restored, exact);

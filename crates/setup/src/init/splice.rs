@@ -188,7 +188,8 @@ impl<'a> Page<'a> {
         let Some(above) = above else {
             let starts = self.text.match_indices('\n').map(|(end, _)| end + 1);
             let starts = [self.text.len(), 0].into_iter().chain(starts.take(FEW));
-            // A line feed after the last line of a block scalar would be of its value.
+            // If the last line of a YAML file belongs to a block scalar, a line feed behind it
+            // would become part of that value.
             let last = &self.text[line_start(self.text, self.text.len())..];
             let is_open = self.syntax == Syntax::Yaml && !indent(last).is_empty();
             return starts
@@ -246,7 +247,7 @@ impl<'a> Page<'a> {
                 splices.extend(self.in_block(place, pair));
             }
             let start = place.unwrap_or_default();
-            // Those of the whole file may come after a comment.
+            // In the whole file, the first brace may be in a comment, so several are tried.
             let few = if place.is_some() { 1 } else { FEW };
             let opens = self.text[start..].match_indices('{').take(few);
             splices.extend(opens.flat_map(|(at, _)| self.in_braces(start + at + 1, pair, comma)));

@@ -14,6 +14,11 @@ pub(super) struct Heredoc {
 
 /// A recursive descent parser. A method returns `None` where the text is more than plain shell,
 /// with `at` at that place.
+///
+/// `pending` has the here-documents that were announced on this line, in the order of their texts.
+/// `outer_heredoc_pending` is set inside of `$(…)` while a here-document of the enclosing line is
+/// pending. Its text would begin at the next line feed, in the middle of the substitution, so a
+/// line feed is refused.
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     pub(super) end: usize,
@@ -21,10 +26,7 @@ pub(super) struct Parser<'a> {
     pub(super) depth: usize,
     pub(super) budget: &'a Limits,
     pub(super) has_document: bool,
-    /// Here-documents that were announced on this line, in the order of their texts.
     pub(super) pending: Vec<Heredoc>,
-    /// True inside of `$(…)` while a here-document of the enclosing line is pending. Its text would
-    /// begin at the next line feed, in the middle of the substitution, so a line feed is refused.
     pub(super) outer_heredoc_pending: bool,
 }
 

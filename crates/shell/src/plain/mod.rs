@@ -129,14 +129,14 @@ pub(super) enum Piece {
     },
 }
 
+/// A variable with what is done to its value. `subscript` is the text between brackets: `@`, `*` or
+/// a number, because bash would evaluate any other. `operation` is the operator of an expansion
+/// such as `${name:-…}`, with its operand, whose `Bare` pieces are printed as they were written.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Variable {
     pub(super) name: String,
-    /// The text between brackets: `@`, `*` or a number. bash would evaluate any other subscript.
     pub(super) subscript: Option<String>,
     pub(super) is_length: bool,
-    /// The operator of an expansion such as `${name:-…}`, with its operand. `Bare` pieces of the
-    /// operand are printed as they were written.
     pub(super) operation: Option<(&'static str, Vec<Piece>)>,
 }
 

@@ -207,8 +207,8 @@ impl Search<'_> {
                 line,
                 text: 0,
             };
-            // Places that overlap the last match only where they overlap this one, too, leave no
-            // choice.
+            // A place that overlaps the last match may be meant instead of it. But if it overlaps
+            // this match as well, both matches are lost with it, so it is hardly meant.
             let twin = self.twin.take();
             self.overlap = self
                 .overlap

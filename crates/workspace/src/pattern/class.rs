@@ -1,14 +1,13 @@
 //! Classes in patterns, such as `[a-z]`: those of the tools' patterns and of ignore files are
 //! written alike.
 
-/// A class that ends before the position `end`.
+/// A class that ends before the position `end`. `ranges` has the first and the last character of
+/// each range, also of one that runs backwards. `has_unknown_name` is set if what looks like a
+/// named class, as in `[[:word:]]`, is none; its bracket is in `ranges` then.
 pub(crate) struct Class {
     pub(crate) negated: bool,
-    /// The first and the last character of each range. A range that runs backwards is among them.
     pub(crate) ranges: Vec<(char, char)>,
     pub(crate) end: usize,
-    /// True if what looks like a named class, as in `[[:word:]]`, is none. Its bracket is in
-    /// `ranges`.
     pub(crate) has_unknown_name: bool,
 }
 
@@ -30,7 +29,6 @@ const NAMED: [Named; 12] = [
     ("xdigit", &[('0', '9'), ('A', 'F'), ('a', 'f')]),
 ];
 
-/// Parses the class that begins at `start`. Returns `None` if it is not closed.
 pub(crate) fn class<C: Copy + Into<char>>(pattern: &[C], start: usize) -> Option<Class> {
     let at = |i: usize| pattern.get(i).map(|c| (*c).into());
     let negated = matches!(at(start + 1)?, '!' | '^');

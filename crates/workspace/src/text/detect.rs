@@ -132,7 +132,8 @@ impl Evidence {
         }
         let mixed = self.mixed * if has_no_sequences && is_short { 6 } else { 1 };
         let weight = self.clean * 6 + mixed;
-        // One more invalid place is allowed, because one damaged spot may count as two.
+        // One more invalid place is allowed than there are valid characters, because some damage
+        // counts as two places.
         weight > 0 && weight + 1 >= self.damage
     }
 }
@@ -169,7 +170,8 @@ pub fn declared(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
         .and_then(|text| value_of(text, "encoding"))
         .or_else(|| value_of(&head[head.find("<meta")?..], "charset"))?;
     let encoding = encoding_rs::Encoding::for_label(label.as_bytes())?;
-    // A document whose declaration can be read as ASCII is not in UTF-16, even if it says so.
+    // The declaration could be read as ASCII, so the document is not in UTF-16, even if the
+    // declaration says so. It is taken for UTF-8 then.
     Some(match encoding.output_encoding() {
         same if same == encoding => encoding,
         _ => encoding_rs::UTF_8,

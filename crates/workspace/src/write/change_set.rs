@@ -40,10 +40,10 @@ use std::path::{Path, PathBuf};
 /// The most files of one change. Up to two file descriptors are open for each.
 pub const MAX_CHANGED_FILES: usize = 256;
 
-/// Renaming fails if the new name exists.
+/// Ways of renaming. `NEW` fails if the new name exists. `EXCHANGED` exchanges two files in one
+/// step, so that both names exist at every moment.
 const NEW: RenameFlags = RenameFlags::NOREPLACE;
 
-/// Two files are exchanged in one step, so that both names exist at every moment.
 const EXCHANGED: RenameFlags = RenameFlags::EXCHANGE;
 
 /// The new content of a file.
@@ -292,8 +292,8 @@ impl ChangeSet<'_> {
     }
 
     /// Puts every new file in place, and moves the old ones into the journal or removes them. Once
-    /// it is written down that all steps are made, there is only this way: a file that another
-    /// program changes after that has been changed after the change.
+    /// it is recorded that all steps are made, the change is never taken back: what another program
+    /// writes to a file from then on comes after the change, and must stay.
     ///
     /// # Errors
     ///
@@ -438,8 +438,9 @@ impl ChangeSet<'_> {
         for entry in copies.filter(|_| is_as_before && left.is_empty()) {
             self.intent.forget(entry);
         }
-        // A file that can't be removed now is removed by the next call. A change that was prepared
-        // would be completed by it.
+        // A file that can't be removed now is left to the next call, which needs the intent for
+        // that. But if the change was prepared, that call would complete it, so the intent is
+        // removed all the same.
         if is_over || self.record.is_prepared {
             self.intent.end();
         }
@@ -497,8 +498,9 @@ impl ChangeSet<'_> {
 
     fn remember(&self, files: &[ChangedFile]) {
         let (steps, seen) = (&self.record.steps, &self.workspace.seen);
-        // A file that is moved comes behind its former path, which is forgotten at last: what was
-        // seen of it there is what is known of it.
+        // In the list, a file that was moved comes after its former path. It is handled first here,
+        // because what was seen of it under the former path is taken over, before that is
+        // forgotten.
         for (index, (step, file)) in steps.iter().zip(files).enumerate().rev() {
             let path = step.entry.path();
             let moved = file.new.as_ref().and_then(|new| new.access_of);

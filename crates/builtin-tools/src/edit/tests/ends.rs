@@ -17,7 +17,7 @@ fn what_goes_is_there_in_the_same_characters() {
         "12:45 \"x\"...\n",
         "１２：45 “x”…\n",
     );
-    // In a line that stays, they may stand for one another.
+    // In a line that the edit keeps, `3` may stand for the `³` of the file.
     gives(
         Reading::LookAlikes,
         "limit = 10³\nx = 1\n",
@@ -56,13 +56,15 @@ fn a_part_of_a_line_keeps_the_line_feeds_of_the_new_text() {
         "bar\n",
         "foo bar\n abc\n",
     );
-    // Its lines end there as before if the old text says so, too.
+    // If the old text ends in a line feed, the line keeps its end in the file, whether or not the
+    // new text has a line feed there.
     for new in ["bar \"y\"", "bar \"y\"\n"] {
         let text = "foo bar “x”\nnext\n";
         let after = "foo bar “y”\nnext\n";
         gives(Reading::LookAlikes, text, "bar \"x\"\n", new, after);
     }
-    // The rest of the line would not be as deep as its block.
+    // The new line feed would put the rest of the line on a line of its own, which would not be as
+    // deep as its block.
     is_unclear("    foo “x” bar\n", "foo \"x\"", "foo \"x\"\n");
     is_unclear("a “x” b", "a \"x\" b", "a \"x\" b\n");
 }

@@ -24,11 +24,11 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// The streams of this many requests are kept after their end, of all sessions together. A session
-/// has rarely more than a few calls at once, and a client comes back within seconds.
+/// The streams of so many requests are kept after their end, of all sessions together. A session
+/// has rarely more than a few calls at once, and a client comes back within seconds. Of each stream
+/// `MAX_EVENTS` notifications are kept: a client that reads too slowly misses the oldest.
 const MAX_STREAMS: usize = 256;
 
-/// A client that reads too slowly misses the oldest notifications beyond this number.
 const MAX_EVENTS: usize = 256;
 
 #[derive(Default)]
@@ -112,7 +112,8 @@ impl Sessions {
         own
     }
 
-    /// Returns true if a session exists, but not what is to follow this event of it.
+    /// Returns true if a session exists, but the events that follow `last_event` are not kept any
+    /// more, so that the client can't go on from there.
     pub(super) async fn has_lost(&self, session: &str, last_event: &str) -> bool {
         last_event.contains('/')
             && self.find(&session.into(), last_event).is_none()
@@ -257,14 +258,15 @@ impl SessionManager for Sessions {
         if let Some((kept, from)) = self.find(id, &last_event_id) {
             return Ok(kept.read(from).left_stream());
         }
-        // The session's own stream. The SDK would repeat the event that the client has.
+        // The event is one of the session's own stream. The SDK begins with the event that it is
+        // given, and the client has that one already, so it gets the number of the next.
         let next = last_event_id
             .parse()
             .map_or(0, |last: u64| last.saturating_add(1));
         if let Ok(stream) = self.inner.resume(id, next.to_string()).await {
             return Ok(stream.left_stream().right_stream());
         }
-        // There is no such event.
+        // The stream has no such event, so the client gets a new stream.
         let stream = self.inner.create_standalone_stream(id).await?;
         Ok(stream.right_stream().right_stream())
     }

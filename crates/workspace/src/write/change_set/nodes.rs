@@ -150,8 +150,9 @@ impl<'w> ChangeSet<'w> {
 
     /// Writes into files, unless an earlier run of this change has done so.
     pub(super) fn before_steps(&mut self) -> Result<(), Obstacle> {
-        // An earlier run may have closed directories again. The steps that it has made have given
-        // the paths of others, and of files, to new ones.
+        // An earlier run may have closed the directories again, so they are opened once more. This
+        // may fail for some: after the steps that the earlier run has made, new files have their
+        // paths.
         for mode in self.record.undo.iter().flat_map(|undo| &undo.opened) {
             let _ = self.set_mode(Path::new(&mode.path), mode.file, mode.to);
         }

@@ -24,7 +24,6 @@ fn workspace(top: &Path, has_journal: bool) -> Workspace {
     workspace
 }
 
-/// Prepares a change of the files `a` and `b`, which have the content `old`, to `new`.
 fn prepared(workspace: &Workspace) -> ChangeSet<'_> {
     for name in ["a", "b"] {
         fs::write(workspace.root().join(name), "old").expect("written");
@@ -32,7 +31,6 @@ fn prepared(workspace: &Workspace) -> ChangeSet<'_> {
     prepared_for(workspace, &[("a", Some("new")), ("b", Some("new"))])
 }
 
-/// Prepares a change of files to new contents. Those with `None` are removed.
 fn prepared_for<'w>(workspace: &'w Workspace, all: &[(&str, Option<&str>)]) -> ChangeSet<'w> {
     let change = |(name, new): &(&str, Option<&str>)| {
         let place = workspace.locate(name).expect("a place");
@@ -193,11 +191,9 @@ struct Part {
     old: Option<String>,
     new: Option<String>,
     is_touched: bool,
-    /// What the person has written.
     persons: Option<String>,
 }
 
-/// Numbers that a seed decides.
 struct Numbers(u64);
 
 impl Numbers {
@@ -250,7 +246,6 @@ fn carried_out_up_to(mut set: ChangeSet<'_>, moment: usize) {
     }
 }
 
-/// Changes what a kill has left, as a person might.
 fn persons_change(random: &mut Numbers, root: &Path, parts: &mut [Part]) -> String {
     if random.below(4) == 0 && root.join("d").exists() {
         fs::rename(root.join("d"), root.join("e")).expect("moved");
