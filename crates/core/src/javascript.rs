@@ -2,7 +2,8 @@
 
 const SETS: [char; 6] = ['d', 'D', 's', 'S', 'w', 'W'];
 
-/// The content of a character class that matches no character: one of JavaScript may be empty.
+/// In JavaScript a character class may be empty, and then matches no character. This is the content
+/// of such a class for Rust's engines, which do not accept an empty one.
 const EMPTY: &str = r"&&\D\d";
 
 const BOUNDARY: &str = "(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?=[0-9A-Za-z_]))";

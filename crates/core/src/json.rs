@@ -28,7 +28,7 @@ pub const MAX_VALUES_BYTES: usize = 12 * 1024 * 1024;
 
 const VALUE_BYTES: usize = 64;
 
-/// A double holds each whole number of fewer digits.
+/// A whole number of fewer digits is never rounded, because a double can hold it exactly.
 const MIN_ROUNDED_BYTES: usize = 16;
 
 /// Memory of an object besides its values, in bytes: a tree node with room for eleven entries.

@@ -49,7 +49,8 @@ use std::time::{Duration, Instant};
 /// The code of the finding that the end of a server's list was left out.
 const ENDLESS: &str = "endless-list";
 
-/// How long a server's list counts where it may have changed unnoticed.
+/// A server that may have changed its tools without saying so is asked for them again, unless it
+/// was asked within this time.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// How often a call is tried with a server that restarts before each.
@@ -164,8 +165,8 @@ impl Mcp {
         root: &Path,
         roots: &[PathBuf],
     ) -> Option<Arc<Self>> {
-        // If the settings have such problems, it is not known which servers may be started, and no
-        // call may run anyway.
+        // If the settings files have faults, it is not known which servers may be started. No call
+        // may run then anyway.
         if !settings.problems.is_empty() {
             return None;
         }
@@ -436,7 +437,8 @@ impl Mcp {
         let mut left_out: BTreeMap<usize, DeclaredTool> = BTreeMap::new();
         for asks in [false, true] {
             for &at in &candidates {
-                // Not every server announces what is new.
+                // The tool is not in the known lists. Not every server announces new tools, so the
+                // servers are asked once more.
                 if asks {
                     self.doubt(at, SETTLED);
                 }

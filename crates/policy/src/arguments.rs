@@ -65,8 +65,8 @@ impl Places {
     }
 }
 
-/// Returns the path that the built-in tools take an argument for, as it is written and, if it is in
-/// the workspace, as they resolve it.
+/// Returns the path that the built-in tools read from an argument, and, if it is in the workspace,
+/// also the path to which they resolve that.
 pub(super) fn meant(workspace: &Workspace, written: &str) -> Option<(PathBuf, Option<PathBuf>)> {
     let path = path_from_argument(&workspace.meant(written).ok()?);
     let place = workspace.place_of(&path);

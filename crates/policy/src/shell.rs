@@ -158,8 +158,8 @@ impl Policy {
                 is_unknown,
                 ..RuleSubject::plain(asked, &texts)
             };
-            // Rules without a prefix are about commands. For a text they count as not there: one
-            // that comes first must not hide one by prefix.
+            // Rules without a prefix are about commands, and don't count for other texts. If such a
+            // rule came first, it would hide one with a prefix that restricts the text.
             let is_text = command.is_none() && !is_unknown;
             let mut rules = self.rules.iter();
             let rule =

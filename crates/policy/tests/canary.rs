@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use trials::{number, seed};
 
-/// Makes the program, which tells that it ran.
+/// Creates the program `evil`. If it is run, it creates a file by which the test knows.
 const PROGRAM: &str = r#"
     set -e; mkdir made; cd made
     printf '#!/bin/sh\n: > "%s/ran"\n' "$PLACE" > evil; chmod 755 evil

@@ -23,7 +23,8 @@ pub struct OutputDecoder {
     judged_bytes: usize,
     encoding: Option<Encoding>,
     first: Option<Encoding>,
-    /// True if there was text that is UTF-8 and no ASCII.
+    /// True if there was a character beyond ASCII in UTF-8, which shows that the output is in this
+    /// encoding.
     has_utf8: bool,
 }
 

@@ -54,8 +54,9 @@ fn may_be_option(word: &Word) -> bool {
     if let Some(value) = &word.value {
         return value.starts_with('-') || word.is_expanded;
     }
-    // The word is no option if it begins with something other than `-`. A word that begins with a
-    // bare `$` and can't be split begins with a number, such as `$#`.
+    // The word can't be an option if it begins with something other than `-`. A variable at its
+    // beginning could be an option, unless it is one that always is a number, such as `$#`: only
+    // these are not split without quotes.
     let is_other = !word.known.is_empty() && !word.known.starts_with('-');
     !(word.is_single && (is_other || word.written.starts_with('$')))
 }

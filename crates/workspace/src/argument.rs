@@ -144,7 +144,8 @@ impl Workspace {
         let id = |place: &WorkspacePath| self.stat(place).map(|s| (s.st_dev, s.st_ino)).ok();
         let (id_of_place, ends) = (id(place)?, pattern.rmatch_indices('/'));
         let mut ends = ends.map(|(at, _)| (&pattern[..at.max(1)], &pattern[at..]));
-        // `..` behind `**` leads to directories with different parents.
+        // `..` behind `**` leads to several directories, so no single one can be compared with
+        // `place`.
         let found = ends.find(|(path, _)| {
             let there = || self.place_of(&place.path().join(path_from_argument(path)));
             !path.contains("**") && there().is_some_and(|there| id(&there) == Some(id_of_place))

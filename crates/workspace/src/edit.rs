@@ -43,7 +43,7 @@ pub const MAX_PLACES: usize = 200_000;
 
 const NEAR_BYTES: u64 = 64 * 1024;
 
-/// A multiple of every code unit.
+/// How many bytes are read at first. It is a multiple of four, so that no code unit is cut in two.
 const NEXT_BYTES: u64 = 1024;
 
 /// A place at which the text was found.

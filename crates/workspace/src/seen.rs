@@ -590,7 +590,7 @@ impl SeenFiles {
             return;
         };
         let before = self.get(former).zip(old);
-        // A call at the same time may have seen the new file already.
+        // If another call has already noted the new file, there is nothing to compare.
         let before = before.filter(|(before, _)| before.stamp != new.stamp);
         if let Some((before, old)) = before.filter(|(before, old)| !before.is_same(old)) {
             let is_left = before.left == Some(ContentStamp::from(&old.stat));
@@ -656,7 +656,8 @@ impl Workspace {
     /// Returns the state of a file, for [`Workspace::saw`]. A caller takes it before it reads the
     /// file, so that a change made meanwhile counts as not seen.
     pub fn sight(&self, open: &OpenFile, place: &WorkspacePath) -> Option<Sight> {
-        // The time comes first: a call that replaces the file after it was looked up knows more.
+        // The time is taken before the file is looked at. If another call replaces the file in
+        // between, what that call notes is newer and stays.
         let at = now();
         let path = walk::real_path(&open.file)?;
         SeenFile::new(&open.file).map(|file| Sight {

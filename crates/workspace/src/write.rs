@@ -406,7 +406,8 @@ impl Target {
         }
     }
 
-    /// Returns true if no other file can take the place of the present one.
+    /// Returns true if the file must be written in place, because the system does not allow another
+    /// file to be put there.
     pub(crate) fn must_stay(&self) -> bool {
         let current = self.current.as_ref();
         current.is_some_and(|current| in_place::is_needed(&self.entry, current))

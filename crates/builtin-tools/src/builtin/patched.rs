@@ -245,7 +245,7 @@ impl Planning<'_> {
         } else {
             encoding.mark()
         };
-        // The parser of a language may take the mark for a fault.
+        // Without the byte order mark, which the parser of a language may take for a fault.
         let plain = |text: String| text.trim_start_matches(MARK).to_owned();
         shown.texts = Some((plain(old), plain(text)));
         let new = NewContent {

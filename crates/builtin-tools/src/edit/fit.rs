@@ -455,8 +455,9 @@ impl<'a> Haystack<'a> {
         if !above.is_empty() {
             return indents.all(|there| there.starts_with(above));
         }
-        // Nothing is indented. A blank line ends a block then, a bracket that was not opened, or a
-        // line that begins as one of `head`, such as `[section]`; but not the items of one list.
+        // If nothing is indented, a block ends at a blank line, at a closing bracket that was not
+        // opened in it, and at a line that begins in the same way as a line of `head`, such as
+        // `[section]`. The items of one list begin in the same way, too, and stay in one block.
         let mut open = 0;
         let is_closed = |line: &usize| {
             open -= i32::from(text(line).starts_with([')', ']', '}']));
@@ -519,7 +520,8 @@ impl<'a> Haystack<'a> {
             return 0.0;
         }
         let likeness = |distance: usize| 1.0 - distance as f64 / long as f64;
-        // As many bytes as one line has more of must be put in or replaced.
+        // The exact comparison is slow. The counts of the bytes show how many must be put in or
+        // replaced at least, and so rule out most lines.
         let mut counts = [0_isize; 256];
         one.bytes().for_each(|byte| counts[usize::from(byte)] += 1);
         other

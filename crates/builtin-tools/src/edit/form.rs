@@ -241,7 +241,8 @@ pub(super) fn without_line_numbers(
     if numbers.iter().any(|number| number != first) {
         return None;
     }
-    // In `12: x`, the blank belongs to the number if all lines have it and the file's do not.
+    // The blank of `12: x` may belong to the number or to the line. It belongs to the number if all
+    // lines have it and the file's lines do not.
     let lines: HashSet<&str> = text.lines().map(str::trim_end).collect();
     let has_blank = |content: &str| content.is_empty() || content.starts_with(' ');
     let is_blank_of_number = contents.iter().copied().all(has_blank)
@@ -278,7 +279,8 @@ pub(super) fn without_line_numbers(
         if is_blank_of_number && !contents.all(|(_, content)| has_blank(content)) {
             return None;
         }
-        // The number of an empty last line says that it is one, and not the end of the line above.
+        // If the text ends in a line number with nothing behind it, its last line is an empty line,
+        // and not just the end of the line above.
         [old, new].map(|text| {
             let plain = strip(text);
             let is_numbered = plain.ends_with('\n') && !text.ends_with('\n');

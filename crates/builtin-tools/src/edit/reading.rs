@@ -75,8 +75,9 @@ pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
         without_entities(&old, &new),
     ];
     pairs.extend(unescaped.into_iter().flatten().map(|mut texts| {
-        // The file's own escapes, once more escaped in the old text, but not in the new one: the
-        // new text may be what is meant already.
+        // If the old text has the file's own escapes escaped once more, but the new text has them
+        // as the file does, then the new text may be written as it is meant, and must not be
+        // unescaped.
         let [of_old, of_file, of_new] = [&old, &texts.old, &new].map(|text| escapes(text));
         let are_bare = of_file
             .difference(&of_old)
@@ -197,7 +198,7 @@ impl Texts {
     fn find_doubts(&mut self, old: &str, new: &str, of_old: &[char]) {
         // TeX commands such as `\begin` are written with one backslash, so `\neg` may be one, too.
         let has_commands = has_tex_commands(&self.old) || has_tex_commands(&unescape(new));
-        // The quotes that are open behind a quote, if those before it were `open`.
+        // Returns the quote that is open behind a `quote`, if `open` was open before it.
         let behind = |open: Option<char>, quote| match open {
             Some(one) if one == quote => None,
             open => open.or(Some(quote)),

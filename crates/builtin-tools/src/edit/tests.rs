@@ -214,7 +214,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "image: dbmate:1 .16.2",
         "build:\n  context: .\n  file: D",
     ),
-    // A line that goes on on the next one, which no line of the file does.
+    // The new line goes on in the next one, which no line of the file does.
     (
         "all:\n\tcc -c a.c\n\tld a.o\n",
         "\tld a.o \\\n",

@@ -783,7 +783,8 @@ impl Spelling {
         if self.files.contains_key(word) {
             return one(word);
         }
-        // The file may have each letter in one character where the old text has several (NFC, NFD).
+        // The file may write a letter and its accent as one character where the old text has two
+        // (the Unicode forms NFC and NFD). Then new words are written in the same way.
         let is_composed = |(one, files): (&String, &BTreeSet<String>)| {
             files
                 .iter()
@@ -821,7 +822,8 @@ impl Spelling {
         let mut out = String::with_capacity(new.len());
         for op in diff_words((&old_form, &old_words), (&new_form, &new_words)) {
             let is_kept = matches!(op, DiffOp::Equal { .. });
-            // A quote or dash that is kept alone, among words that are new, may be another one.
+            // If only a single quote or dash is kept and the words around it are new, it may be
+            // another one than that of the old text.
             let is_beside_kept = |n: usize| {
                 let (old, new) = (op.old_range().start + n, op.new_range().start + n);
                 let ends = |text: &[FormChar], words: &[Range<usize>], at: usize| {

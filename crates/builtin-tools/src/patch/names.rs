@@ -47,13 +47,14 @@ impl Header {
         ends_in(&self.end, name)
     }
 
-    /// Returns true if it has the two names of a rename without any prefixes.
+    /// Returns true if the line has these names, of which `old` may be that of a rename, without
+    /// prefixes such as `a/`.
     pub(super) fn is_bare(&self, old: &str, new: &str) -> bool {
         self.end == new || self.end == format!("{old} {new}")
     }
 
-    /// Returns the names of a section that has no others. `is_there` tells on which sides there is
-    /// a file.
+    /// Returns the names of a section that has no lines `---` and `+++`. `is_there` tells whether
+    /// there is a file before and after the change.
     pub(super) fn names(&self, is_there: [bool; 2]) -> Option<Names> {
         let name = self.name.as_ref()?;
         let is_told = is_there == [true; 2] || self.full[0] != self.full[1];

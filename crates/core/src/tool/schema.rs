@@ -68,8 +68,9 @@ impl Schema {
             .get_or_init(|| serde_json::from_str(&self.text).unwrap_or(Value::Null))
     }
 
-    /// Returns true if this is a schema of objects. It is not parsed for that: of one that is part
-    /// of the program, the `type` is not looked at.
+    /// Returns true if this is a schema of objects. The schemas of built-in tools are texts that
+    /// are parsed only when they are needed. For this they are not parsed, and the `type` of one
+    /// that was not parsed yet is not looked at.
     pub(crate) fn is_of_objects(&self) -> bool {
         let its = self.value.get().and_then(|schema| schema.get("type"));
         let is_among = |types: &Vec<Value>| types.iter().any(|one| one == "object");

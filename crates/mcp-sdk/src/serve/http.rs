@@ -247,7 +247,8 @@ async fn attend(stream: TcpStream, http: &Arc<Http>, front: &Front) {
 
 async fn pass_on(request: Request<Incoming>, front: &Front) -> Answer {
     let (mut head, body) = request.into_parts();
-    // The SDK wants both types by name.
+    // The SDK refuses a request whose `Accept` does not name both types, even if it accepts any
+    // type.
     let accepted = only(&head.headers, ACCEPT).unwrap_or("*/*");
     if accepted.contains("*/*") {
         let both = HeaderValue::from_static("application/json, text/event-stream");

@@ -149,9 +149,10 @@ impl Locator {
     }
 }
 
-/// Follows the links on the way to a file, and, if `follows`, at its end. The kernel would take
-/// `/proc/self`, to which `/dev/fd` and `/dev/stdin` lead, for the supervisor's. What the links in a
-/// process's own directory lead to is left to it. Returns `None` for too many links.
+/// Follows the links on the way to a file, and, if `follows`, at its end. `/proc/self`, to which
+/// `/dev/fd` and `/dev/stdin` lead, means the process that made the call. The kernel would take it
+/// for the supervisor, which asks. Links in the directory of a process in `/proc` are left to the
+/// kernel. Returns `None` for too many links.
 fn plain_path(base: String, text: &[u8], thread: u32, follows: bool) -> Option<PathBuf> {
     let parts = |text: &[u8]| -> Vec<Vec<u8>> {
         let parts = text.split(|byte| *byte == b'/').rev();

@@ -111,8 +111,10 @@ fn is_error_type(word: &[u8]) -> bool {
     ENDS.iter().any(is_end)
 }
 
-/// Returns true if a word is a part of a name. A level of a log in capitals is none behind or before
-/// a mark, as in `123-ERROR-Order` and `ERROR/MainProcess`; a name has `_`, `::` or a dot behind it.
+/// Returns true if a word is a part of a name, such as `parse_error` or `error::Kind`. A word in
+/// capitals is rather the level of a log, even beside a mark, as in `123-ERROR-Order` and
+/// `ERROR/MainProcess`. It is a part of a name only beside `_` or `\` and before `::` or an ending
+/// such as `.rs`.
 fn is_in_name(line: &[u8], start: usize, end: usize) -> bool {
     let before = &line[..start];
     if line[start..end].iter().all(u8::is_ascii_uppercase) {

@@ -45,7 +45,8 @@ impl Pieces {
         self.add(place, text, is_clock, true);
     }
 
-    /// Adds the pieces of a token that says how long something took, or of what is no token.
+    /// Adds the pieces of a token that only says how long something took. They are never a
+    /// category.
     pub(super) fn push_measure(&mut self, place: impl Hash, text: &str) {
         self.add(place, text, false, false);
     }

@@ -256,7 +256,8 @@ impl<'a> SetupPlan<'a> {
             return Ok(());
         };
         let before = self.place.read(&folders)?;
-        // Any other path is refused when the project's settings are read.
+        // A path that is not UTF-8 does not get here: it is refused when the project's settings are
+        // read.
         let set = Set::new(&[root.to_string_lossy()], Some("TRUST_FOLDER".into()));
         self.set(Purpose::Trust, &folders, before, &[set])
     }

@@ -182,8 +182,9 @@ impl<'a> Page<'a> {
         lines.chain([within]).collect()
     }
 
-    /// Puts a key below the line of the key that contains it, whose word ends at `above`. A key
-    /// that no other contains goes to the end of the file, or before one of its first lines.
+    /// Puts a key on the line below that of the key that contains it; `above` is the end of that
+    /// key's word. A key that no other contains is put at the end of the file or, if that fails,
+    /// before one of its first lines.
     fn in_block(&self, above: Option<usize>, pair: Pair<'_>) -> Vec<Splice> {
         let Some(above) = above else {
             let starts = self.text.match_indices('\n').map(|(end, _)| end + 1);

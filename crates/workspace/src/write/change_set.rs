@@ -182,8 +182,9 @@ impl Workspace {
         Some(match set.complete() {
             Ok(not_kept) => {
                 if set.record.conversation == Some(self.seen.conversation()) {
-                    // It may not have been told of the new content. What it has never seen is no
-                    // reason to refuse its next write.
+                    // The call that began the change was killed, so this conversation may not know
+                    // the new contents. The files count as never seen, because a write is refused
+                    // only if it undoes a change to something seen.
                     let paths = set.record.paths();
                     paths.for_each(|path| self.seen.forget(&path));
                 }
@@ -323,10 +324,11 @@ impl ChangeSet<'_> {
         } else {
             None
         };
-        // If undo has been turned off since, and the log lacks lines of the change, nobody would
-        // find the old files in the journal. If the log could not be written, they are kept all the
-        // same: it may have the lines of some of them, and this content is nowhere else. The
-        // journal's limits apply to files without a line, too.
+        // The old files are of use in the journal only if its log has lines about them. That is not
+        // so if undo has been turned off since and the lines could not be written. But if there is
+        // a journal and only writing to its log has failed, the files are kept all the same: the
+        // log may have some of the lines, and the old contents are nowhere else. The journal's
+        // limits apply to files without a line, too.
         let is_kept = not_written.is_none() || journal.is_some();
         let old_files = self
             .record
@@ -402,7 +404,8 @@ impl ChangeSet<'_> {
     fn leave_pending(&mut self, paths: [&Path; 2], why: &str, errno: Errno) -> ToolError {
         self.is_pending = true;
         self.close_again(|undo| &undo.opened);
-        // Some files may have been written back, so all of them are written into again.
+        // Some files may have their former contents again. If the next call completes the change,
+        // it must write into all of them once more.
         if let Some(undo) = &mut self.record.undo
             && std::mem::take(&mut undo.is_rewritten)
         {
@@ -466,7 +469,8 @@ impl ChangeSet<'_> {
         }
     }
 
-    /// Returns the path of a step's temporary name, also if its directory was moved since.
+    /// Returns the path of a step's temporary name. If another program has moved its directory, it
+    /// is searched for in the whole workspace.
     fn aside(&self, step: &StepRecord) -> PathBuf {
         let path = step.temporary_path();
         if self.spot(&path).is_some() {
@@ -525,7 +529,8 @@ impl ChangeSet<'_> {
         }
     }
 
-    /// Judges by the temporary name, whatever other programs have done at the path since.
+    /// Tells whether a step was made by what has the temporary name, because other programs may
+    /// have changed what is at the path itself since.
     fn standing(&self, step: &StepRecord) -> Standing {
         let [before, after] = self.marks(step);
         let Some((dir, name)) = self.spot(&step.temporary_path()) else {
@@ -533,7 +538,8 @@ impl ChangeSet<'_> {
         };
         let aside = self.found(&dir, &name);
         let now = || self.now(&step.entry.path());
-        // Without an old file nothing gets the temporary name, nor where files can't be exchanged.
+        // If there is no old file, or if files can't be exchanged, nothing has the temporary name
+        // after the step. Then what the path itself has decides.
         let is_placed = || match before {
             None => now().is_some(),
             Some(_) => after.is_some() && now() == after,
@@ -603,7 +609,7 @@ impl ChangeSet<'_> {
     fn backward(&self, step: &StepRecord) -> Result<(), Errno> {
         let path = step.entry.path();
         for path in [&step.temporary_path(), &*path] {
-            // Otherwise, a file that can't be looked at would count as one that is gone.
+            // If a path can't be examined, the file there must not count as one that is gone.
             self.examine(path).or_else(|errno| {
                 if is_of_system(errno) {
                     Err(errno)

@@ -41,8 +41,9 @@ pub(super) struct Sessions {
 struct Kept {
     session: SessionId,
     request: Option<RequestId>,
-    /// Alive until the request's handler has ended, and its stream too. A cancelled request's
-    /// stream ends first, and one that has lost its connection goes on.
+    /// Alive until both the handler and the stream of the request have ended. The stream of a
+    /// cancelled request ends before its handler does. If the connection is lost, the handler goes
+    /// on.
     open: Weak<()>,
     number: u64,
     events: watch::Sender<Events>,

@@ -148,7 +148,8 @@ impl<'w> ChangeSet<'w> {
         Some(digested.unwrap_or(found))
     }
 
-    /// Writes into files, unless an earlier run of this change has done so.
+    /// Writes into the files whose content an undo changes in place. An earlier run of the same
+    /// undo may have done so before it was interrupted, and then nothing is written.
     pub(super) fn before_steps(&mut self) -> Result<(), Obstacle> {
         // An earlier run may have closed the directories again, so they are opened once more. This
         // may fail for some: after the steps that the earlier run has made, new files have their
@@ -219,8 +220,8 @@ impl<'w> ChangeSet<'w> {
         }
     }
 
-    /// Acts in the directory of a step's temporary name, which the undo may have closed, as may be
-    /// those above it.
+    /// Calls `act`, which needs the directory of a step's temporary name. An undo may have set
+    /// modes that close this directory or those above it, so these modes are changed for that time.
     pub(super) fn in_opened(&self, step: &StepRecord, act: impl FnOnce() -> bool) -> bool {
         let temporary = step.temporary_path();
         let modes = self.record.undo.iter().flat_map(|undo| &undo.modes);
