@@ -226,8 +226,6 @@ impl Answer<'_> {
         with_line_feed(text)
     }
 
-    /// Returns the text without lines that tell nothing, such as an exit code of 0; `None` if the
-    /// tool has made no such text.
     fn short_text(&self) -> Option<&str> {
         self.outcome.as_ref().ok()?.view.short_text.as_deref()
     }

@@ -28,7 +28,6 @@ struct WholeResult {
     request_state: Option<String>,
 }
 
-/// What a program prints: its result, or questions that the MCP client has to answer first.
 #[derive(Debug)]
 pub(super) enum Printed {
     Result(Box<ToolResult>),

@@ -33,7 +33,6 @@ const TAIL_BYTES: usize = 4 * 1024;
 /// would be started again by it, without end, as would a tool that calls itself.
 const RUNNING: &str = "GEMINI_TOOLS_RUNNING";
 
-/// Maximum number of tools' programs that run below each other.
 const MAX_DEPTH: usize = 5;
 
 /// Returns true if this process was started, directly or not, by a program that `file` names.

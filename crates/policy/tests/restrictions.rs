@@ -181,7 +181,8 @@ fn what_may_only_restrict_makes_no_call_less_strict() {
         ];
         let mut project = json!({});
         let mut before = None;
-        // One thing after the other is added.
+        // In each round the project's settings, the rules of an extension or a faulty rule are
+        // added. None of these may make a verdict less strict.
         for _ in 0..4 {
             let file = root.join(".gemini/settings.json");
             fs::write(file, project.to_string()).expect("written");

@@ -3,12 +3,11 @@
 
 use crate::decode::OutputDecoder;
 
-/// Maximum length of a line in characters: a longer one is passed on in parts. Text that later
-/// overwrites such a part becomes a line of its own.
+/// Maximum length of a line in characters: a longer one is passed on in parts, and text that later
+/// overwrites such a part becomes a line of its own. An escape sequence of more than
+/// `MAX_SEQUENCE_BYTES` characters counts as text, unless it is a string such as a title.
 const MAX_LINE_CHARS: usize = 64 * 1024;
 
-/// Maximum length in characters of an escape sequence that is not a string such as a title. A
-/// longer one is taken as text.
 const MAX_SEQUENCE_BYTES: usize = 4096;
 
 const PLAIN_BLOCK_BYTES: usize = 64;

@@ -414,8 +414,9 @@ impl Workspace {
         if let Some(place) = self.beneath(&absolute) {
             return Some(place);
         }
-        // The path may name the root through a link above the root. The disk is asked only for the
-        // real path; opening checks again beneath the root.
+        // The path may lead to the root through a link above the root, so its real path is
+        // compared. This is only to find the place: opening it checks again that no link leads out
+        // of the root.
         let mut existing = absolute.as_path();
         let mut rest = Vec::new();
         loop {

@@ -21,12 +21,13 @@ const MOST: usize = 3;
 /// How many similar directories are followed at once where a component is misspelled.
 const BRANCHES: usize = 3;
 
-/// Maximum number of entries of a directory in which similar names are searched for. In a larger
-/// one, only other spellings of the same name (letter case, encoding, `-` or `_`) are found.
+/// Similar names are searched for only in a directory of up to so many entries. In a larger one,
+/// only other spellings of the same name (letter case, encoding, `-` or `_`) are found. In other
+/// directories the same name is searched for by walking up to `MAX_WALKED_ENTRIES` entries. If
+/// there are more, nothing is suggested, because which entries come first depends on the threads'
+/// timing.
 const MAX_COMPARED_ENTRIES: usize = 20_000;
 
-/// How many entries may be walked to find the same name in other directories. In a larger tree
-/// nothing is suggested, because which entries come first depends on the threads' timing.
 const MAX_WALKED_ENTRIES: usize = 100_000;
 
 /// Similarity of a path that has the same name in another directory, on the scale from 0 to 1 of

@@ -24,7 +24,6 @@ use std::time::{Duration, SystemTime};
 
 const TEMPORARY_PREFIX: &str = ".gemini-tools-";
 
-/// The prefix of the temporary names in a change of several files.
 pub(super) const CHANGE_PREFIX: &str = ".gemini-change-";
 
 /// A temporary file is removed at this age; a younger one may belong to a running call, perhaps in

@@ -64,7 +64,6 @@ pub(super) fn repeats_more(pattern: &str, length: usize) -> bool {
     writer.other_references > 0 || repeated.any(|group| longest(group.body) > length)
 }
 
-/// Returns how many bytes a match of `expr` can have at most.
 fn longest(expr: &Expr) -> usize {
     match expr {
         // The other case of a letter may have more bytes: `k` also equals U+212A, which has 3.

@@ -109,8 +109,8 @@ pub(super) fn check(parameter: &str, new: &str) -> Result<(), ToolError> {
     found.refuse(parameter)
 }
 
-/// Refuses a placeholder among the lines that a patch adds, unless it has that among the old lines
-/// of its hunks, or the file has it as [`check_file`] accepts it.
+/// Refuses a placeholder among the lines that a patch adds. One that the old lines of the hunks
+/// have, too, is allowed, and so is one that the file has, as for [`check_file`].
 pub(super) fn check_hunks(added: &str, old: &str, file: &str) -> Result<(), ToolError> {
     let mut found = Placeholders::of(added);
     old.lines().for_each(|line| found.remove_known(line));

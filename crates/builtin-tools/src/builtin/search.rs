@@ -94,7 +94,6 @@ pub(super) fn count_of(hits: Option<&Hits>) -> u64 {
     hits.map_or(1, |hits| hits.count)
 }
 
-/// Checks that the argument `name` is at least `least`, and cuts off its fraction.
 pub(super) fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, ToolError> {
     match value {
         None => Ok(None),

@@ -594,8 +594,8 @@ impl<'a> Haystack<'a> {
     /// Returns the fit of an old text that begins within `line`, at the byte `cuts.start`, and ends
     /// in the same or a later line at the byte `cuts.end`.
     fn part<'t>(&self, texts: &'t Texts, line: usize, cuts: &Range<usize>) -> Option<Fit<'t>> {
-        // Line feeds at the ends of the old text are those of the file, which stay. If the new text
-        // has more of them, these are new.
+        // Line feeds at the ends of the old text stand for those of the file, which stay. If the
+        // new text has more of them, the further ones are added.
         let feeds = |text: &str| text.len() - text.trim_start_matches('\n').len();
         let above = feeds(&texts.new).min(feeds(&texts.old));
         let new = &texts.new[above..];

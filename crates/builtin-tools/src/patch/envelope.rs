@@ -148,8 +148,6 @@ fn update(lines: &Lines<'_>, at: &mut usize, number: usize) -> Result<Change, Pa
     })
 }
 
-/// Moves a complete hunk to `hunks`. `number` is the line of the patch behind it, which an error
-/// names.
 fn finish(hunks: &mut Vec<Hunk>, hunk: &mut Hunk, number: usize) -> Result<(), PatchError> {
     hunk.drop_separators();
     if hunk.lines.is_empty() {

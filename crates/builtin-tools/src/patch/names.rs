@@ -29,9 +29,10 @@ impl Header {
             || Some(behind.unwrap_or(names).to_owned()),
             |at| whole(&names[at + 1..]),
         );
-        // Names may have spaces, so the one between them is where both mean one name: behind the
-        // quotes of the first, in the middle if both are equal, or else where what follows the
-        // first slash of each is the same. Then as many slashes are before as behind it.
+        // Names may have spaces, so it must be found out which space separates them. It is the one
+        // with which both names mean the same file: behind the closing quote of the first name; in
+        // the middle, if both are equal; or else where what follows the first slash is the same in
+        // both names. In the last case, as many slashes are before the space as behind it.
         let quotes = quoted(names).map(|(_, more)| names.len() - more.len());
         let slashes: Vec<usize> = names.match_indices('/').map(|(at, _)| at).collect();
         let second = slashes.get(slashes.len() / 2);
@@ -154,7 +155,6 @@ impl Side {
     }
 }
 
-/// Returns true if `end` is a name behind a prefix such as `b/`, or the name itself.
 fn ends_in(end: &str, name: &str) -> bool {
     let prefix = end.strip_suffix(name);
     prefix.is_some_and(|prefix| prefix.is_empty() || prefix.ends_with(['/', ' ']))
@@ -225,7 +225,6 @@ fn rest(name: &str) -> Option<&str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// Returns the name that a text consists of, which may be in quotes; `None` if these can't be read.
 pub(super) fn whole(text: &str) -> Option<String> {
     let text = text.trim_end_matches('\r');
     if !text.starts_with('"') {

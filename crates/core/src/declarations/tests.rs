@@ -22,8 +22,6 @@ fn schema_of(declaration: &Value) -> Result<(Value, Vec<Cow<'static, str>>), Str
     }
 }
 
-/// Checks that a schema and all schemas within it have a type, or an `anyOf`, `oneOf` or `allOf`
-/// whose branches have one.
 fn assert_typed(schema: &Value) {
     let branches = ["anyOf", "oneOf", "allOf"].map(|key| schema[key].as_array());
     let branches: Vec<&Value> = branches.into_iter().flatten().flatten().collect();

@@ -25,11 +25,11 @@ use tokio::sync::{Notify, mpsc, watch};
 
 const MAX_PENDING_BYTES: usize = 8 * 1024;
 
-/// Room, in characters, for the labels that a shell command's result has besides the output.
+/// Room, in characters, for what an answer has besides the output: a shell command's result has
+/// labels, and Gemini CLI adds tags of up to `TAG_CHARS` characters before it applies its limit,
+/// which is also in our settings.
 const LABELS_CHARS: usize = 1000;
 
-/// Gemini CLI adds tags of up to this many characters to an answer before it applies its limit,
-/// which is also in our settings.
 const TAG_CHARS: usize = 100;
 
 const MAX_STATUS_CHARS: usize = 200;

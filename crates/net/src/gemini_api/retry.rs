@@ -27,7 +27,6 @@ pub(super) fn wait(first_wait: Duration, failed: u32, asked: Option<Duration>) -
     }
 }
 
-/// Returns a random number from 0 to 1.
 fn chance() -> f64 {
     (random() >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -60,8 +60,9 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
     let onward = make_absolute(&document, url);
     part_blocks(&document);
 
-    // What a page marks as its main content is taken whole: Readability goes by words in ids and
-    // classes, such as `related`, that are as well those of a section of a reference.
+    // What a page marks as its main content is taken whole. Readability would drop parts of it by
+    // words in ids and classes, such as `related`, which a reference may also have as the name of a
+    // section.
     let marked = document.select("main, [role=\"main\"]");
     let main = marked.iter().find(|main| count_words(&main.text()) > 0);
     let html = main.is_none().then(|| document.html());

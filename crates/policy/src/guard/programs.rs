@@ -38,17 +38,17 @@ const RUN_CODE: &str = "\
 const WRAPPERS: &str = "builtin command env exec nice nohup setsid stdbuf sudo time timeout xargs";
 
 /// Git commands that write no file that an operand names, at least not in the directory of the
-/// project. Those that compare write the file that their option `--output` names.
+/// project. Those that compare write the file that their option `--output` names, and those in
+/// `GIT_OUTPUTS` only what `-o` and `--output` name. But those in `GIT_CHECKS_OUT` change files of
+/// the working tree.
 const GIT_READERS: &str = "\
     add annotate blame branch cat-file check-attr check-ignore cherry cherry-pick commit config count-objects describe \
     diff diff-files diff-index diff-tree difftool fetch for-each-ref fsck gc grep hash-object help log ls-files ls-remote \
     ls-tree merge merge-base name-rev pull push range-diff rebase reflog remote reset rev-list rev-parse revert shortlog show \
     show-branch show-ref status switch tag update-index var verify-commit verify-tag version whatchanged";
 
-/// Commands of git that write only what `-o` and `--output` name.
 const GIT_OUTPUTS: &str = "archive format-patch";
 
-/// The commands among [`GIT_READERS`] that nevertheless change files of the working tree.
 const GIT_CHECKS_OUT: &str = "cherry-pick merge pull rebase reset revert stash switch";
 
 const FIND_WRITES: &str = "-delete -fls -fprint -fprint0 -fprintf";

@@ -9,11 +9,11 @@ const MIN_LINES: usize = 3;
 const MIN_BYTES: usize = 120;
 
 /// The lines of a run are held until it ends. If there are more than so many, and they have more
-/// than so many bytes together, the first ones are dropped, to bound the memory.
+/// than so many bytes together, the first ones are dropped, to bound the memory. A run of lines
+/// without letters and digits, such as a drawing, stays as it is; but if some of its lines were
+/// dropped, only `LAST_LINES` stay.
 const MAX_HELD: (usize, usize) = (64, 4 * MIN_BYTES);
 
-/// A run of lines without letters and digits, such as a drawing, stays as it is. But if some of its
-/// lines were dropped, only so many stay.
 const LAST_LINES: usize = 4;
 
 /// A line belongs to a run if its shape is that of one of so many lines directly above the run.

@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// How many places of one kind are tried; the first is right in most files.
+/// How many places of one kind are tried, of which the first is right in most files, and (`MOST`)
+/// how many at which a value may end. The file is parsed again for each.
 const FEW: usize = 8;
 
-/// How many places are tried at which a value may end. The file is parsed again for each.
 const MOST: usize = 500;
 
 #[derive(Debug)]

@@ -132,8 +132,8 @@ impl Evidence {
         }
         let mixed = self.mixed * if has_no_sequences && is_short { 6 } else { 1 };
         let weight = self.clean * 6 + mixed;
-        // One more invalid place is allowed than there are valid characters, because some damage
-        // counts as two places.
+        // There may be one invalid place more, because one damaged spot of the text may count as
+        // two places.
         weight > 0 && weight + 1 >= self.damage
     }
 }
