@@ -3,9 +3,9 @@
 use super::call::{CallRequest, ToolCall};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-/// So many identical calls in a row count as a loop. The value is Gemini CLI's. So do `SAME_ROUNDS`
-/// equal rounds of different calls, but only if their answers are equal as well: otherwise a model
-/// that waits for something would be stopped.
+/// So many identical calls in a row count as a loop; the value is Gemini CLI's. `SAME_ROUNDS` equal
+/// rounds of different calls count as one, too, but only if their answers are equal as well:
+/// otherwise a model that waits for something would be stopped.
 const SAME_CALLS: u32 = 5;
 
 const SAME_ROUNDS: usize = 5;

@@ -34,10 +34,10 @@ use gemini_tools_core::tool::Kind;
 use gemini_tools_shell::{Analysis, Command, analyse};
 use serde_json::{Map, Value};
 
-/// With these variables git only reads, but `git diff` writes the index anew: without that, `git diff
-/// --name-only` would name files that are only newer. In a partial clone it would fetch what is missing, by a
-/// program that the repository names, and `git status` would write the index anew. A list of
-/// allowed protocols in the environment wins over those in settings.
+/// With these variables git only reads. Otherwise it would fetch what is missing in a partial
+/// clone, by a program that the repository names, and `git status` would write the index anew. Only
+/// `git diff` still does that: otherwise `git diff --name-only` would name files that merely have a
+/// newer time. A list of allowed protocols in the environment wins over those in settings.
 pub(super) const READ_BY_GIT: &str =
     "GIT_ALLOW_PROTOCOL=none GIT_NO_LAZY_FETCH=1 GIT_OPTIONAL_LOCKS=0";
 

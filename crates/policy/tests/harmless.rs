@@ -43,8 +43,9 @@ const WORDS: &str = "\
     --ext-diff|--textconv|--show-signature|--format=%G?|--format=%h|--no-index|-O|-S|--stat|--oneline|--cached|\
     core.pager=./evil|--set|--color=always|--help|--version|--lines=3|--lines|--bytes|--delimiter=,|--include=*";
 
-/// Words with an apostrophe, and words that bash changes. Whoever pairs the quotes of a line anew
-/// takes the second kind for quoted text behind the first.
+/// Words with an apostrophe, and words that bash changes. An analysis that pairs the quotes of a
+/// line in another way than bash takes a word of the second kind, between two of the first, for
+/// quoted text.
 const APOSTROPHES: &str = "'|it's1|it's*|it's?|f|p|*|~/secret|~|'~/secret|../out/*|{f,made}";
 
 /// A workspace with files that are named like options, and a directory outside.

@@ -92,7 +92,8 @@ impl Tty {
     /// Returns the operating system's error if the terminal is gone.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match rustix::io::read(&self.0, buffer) {
-            // A terminal that has hung up returns 0 bytes, too, but its modes can't be read either.
+            // 0 bytes may mean that no key was pressed, or that the terminal has hung up. In the
+            // latter case its modes can't be read either, which is the error to return.
             Ok(0) => tcgetattr(&self.0).map(|_| 0),
             Err(Errno::INTR) => Ok(0),
             other => other,

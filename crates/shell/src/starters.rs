@@ -21,7 +21,8 @@ struct Starter {
 
 const COMPRESSORS: &str = "bzip2 gzip lz4 lzip lzma lzop pbzip2 pigz xz zstd zstdmt";
 
-/// The programs, each line with what a [`Starter`] has. `COMPRESSORS` stands for these.
+/// The programs, each line with what a [`Starter`] has. In the place of harmless values, the word
+/// `COMPRESSORS` stands for that list.
 const STARTERS: &str = "\
     cpio mt | | | --rsh-command |
     git | | | --access-hook --authors-prog --browser --cc-cmd --config --exec --extcmd --header-cmd \

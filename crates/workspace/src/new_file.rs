@@ -75,7 +75,7 @@ impl<'a> NewFile<'a> {
                 temporary: temporary_name(TEMPORARY_PREFIX),
                 has_temporary: Cell::new(false),
             })),
-            // In a removed directory, EPERM is the answer of ext4.
+            // If the directory was removed, ext4 answers with EPERM.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::PERM) => {
                 Ok(None)
             }

@@ -10,9 +10,9 @@
 
 use gemini_tools_core::text::with_deceptive;
 
-/// A fact that is not blank. `plain` has it on a single line and without the bullets of a list before it, otherwise
-/// as it was given, and `stored` has it escaped, as the file does behind the bullet of the list
-/// item.
+/// A fact that is not blank. `plain` has it on a single line and without the bullets of a list
+/// before it, otherwise as it was given. `stored` has it escaped, as the file does behind the
+/// bullet of the list item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fact {
     plain: String,

@@ -18,8 +18,8 @@ const COMMENT_MARKS: [&str; 9] = ["#", "//", "/*", "*", "--", ";", "%", "<!--", 
 /// so many words.
 const MAX_WORDS: usize = 6;
 
-/// If nothing stands between the dots and the first word of such a comment, as in `//...existing
-/// code`, that word must be one of these.
+/// If nothing stands between the dots and the first word of such a comment, that word must be one
+/// of these, as in `//...existing code`.
 const LEFT: &str = "existing keep other previous remaining rest same unchanged";
 
 pub(super) const REFUSED: (ErrorKind, &str) = ErrorKind::InvalidToolParams.when(

@@ -577,7 +577,9 @@ impl<'a> Rule<'a> {
         }
         let scaled = more.len() * file;
         let is_scaled = scaled.is_multiple_of(old * self.to.len());
-        // If the unit is the same, a line that is deeper by one unit is simply one level deeper.
+        // If both texts use the same unit, a line that is deeper by one unit is simply one level
+        // deeper. More units may have to be scaled like the indentation of the old text, so their
+        // depth is known only if that is not possible.
         levels(more, &self.to).is_some_and(|steps| steps == 1 || !is_scaled)
     }
 

@@ -112,7 +112,8 @@ pub fn apply(text: &str, hunks: &[Hunk]) -> Result<Patched, HunkError> {
     let count = hunks.iter().rposition(has_old).map_or(0, |at| at + 1);
     let (beside, alone) = hunks.split_at(count);
     for hunk in beside {
-        // What is above another hunk is not at the end of the file.
+        // A hunk without old lines can only be added at the end of the file. This one can't be
+        // meant there, because a hunk that follows it has its place in the file.
         if !has_old(hunk) {
             return Err(HunkError::missing(hunk, NO_PLACE));
         }

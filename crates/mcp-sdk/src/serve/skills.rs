@@ -24,8 +24,8 @@ use url::Url;
 
 const DIRECTORIES: [&str; 2] = [".agents/skills", ".gemini/skills"];
 
-/// The MCP extension for skills permits so many files and bytes for a skill. Here the bytes are
-/// those of all skills of a project together.
+/// The MCP extension for skills permits so many files of a skill, and so many bytes. Here the bytes
+/// are counted for all skills of a project together.
 const MAX_FILES: usize = 512;
 
 const MAX_BYTES: usize = 16 * 1024 * 1024;

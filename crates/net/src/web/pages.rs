@@ -361,9 +361,9 @@ fn push_pages(out: &mut String, pages: &[(&Url, &PageText)]) {
     }
 }
 
-/// Returns the pages that the API reports as not read, and notes. Pages that it holds back as unsafe are only
-/// noted, since they must not be fetched. A page that it does not report on counts as read: the API
-/// reports addresses after redirects, so the page may be there under another name.
+/// Returns the pages that the API reports as not read, and notes. Pages that it holds back as
+/// unsafe are only noted, since they must not be fetched. A page that it does not report on counts
+/// as read: the API reports addresses after redirects, so the page may be there under another name.
 fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> (Vec<Url>, Vec<String>) {
     let (mut urls, mut notes) = (Vec::new(), Vec::new());
     let mut seen = HashSet::new();

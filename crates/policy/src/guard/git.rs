@@ -70,9 +70,9 @@ fn names(entry: &ConfigEntry, top: &Path, home: Option<&Path>, real: &Path) -> b
     if !matches!(section, "alias" | "pager") && DATA.split(' ').any(|one| one == name) {
         return false;
     }
-    // A first word without a slash is looked up in `PATH`, so it names no file of the project. A
-    // later word may be a file in the top directory, such as the script in `sh clean.sh`. In an
-    // alias that stands for a command of git, no word names a file.
+    // A word without a slash that comes first is looked up in `PATH`, so it names no file of the
+    // project. One that comes later may be a file in the top directory, such as the script in `sh
+    // clean.sh`, unless the value is an alias of a command of git.
     let is_command = section != "alias" || entry.value.starts_with('!');
     words(&entry.value).enumerate().any(|(at, word)| {
         if word.contains('/') {

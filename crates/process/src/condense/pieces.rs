@@ -45,8 +45,8 @@ impl Pieces {
         self.add(place, text, is_clock, true);
     }
 
-    /// Adds the pieces of a token that only says how long something took. They are never a
-    /// category.
+    /// Adds the pieces of what is never a category: a token that says how long something took, and
+    /// the arrangement of the line's tokens.
     pub(super) fn push_measure(&mut self, place: impl Hash, text: &str) {
         self.add(place, text, false, false);
     }

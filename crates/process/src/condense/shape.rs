@@ -19,9 +19,8 @@ const MAX_UNIT_BYTES: usize = 3;
 
 const MAX_RATE_BYTES: usize = 6;
 
-/// A line counts as a log message if a time of day is among so many of its first tokens. Up to
-/// `MAX_OUTCOME_TOKENS` words may follow `...` and tell the outcome, as in `checking for gcc...
-/// no`.
+/// A line counts as a log message if a time of day is among so many of its first tokens. In a line
+/// such as `checking for gcc... no`, up to `MAX_OUTCOME_TOKENS` words tell the outcome.
 const MAX_TIME_TOKENS: usize = 3;
 
 const MAX_OUTCOME_TOKENS: usize = 2;

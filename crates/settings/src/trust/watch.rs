@@ -54,8 +54,8 @@ impl TrustWatch {
             forget_killed(&home, &root, now);
         }
         let before = now.unwrap_or_default();
-        // If the state can't be saved now, the call goes on. `end` then fails if there is something
-        // to save, as nothing can be.
+        // If the state can't be saved now, the call goes on all the same. But `end` fails if there
+        // is something to save then, because that can't be saved either.
         let call = save_call(&home, &root, &before).ok();
         Some(Self {
             home,

@@ -450,8 +450,9 @@ impl ChangeSet<'_> {
         left
     }
 
-    /// Moves the old file of a step that was made into the journal, or removes it if it is not to
-    /// be there. Returns false if it stays: it has been written to since, or can't be moved.
+    /// After a step was made, moves its old file into the journal, or removes it if the journal is
+    /// not to have it. Returns false if the file stays, because it has been written to since or
+    /// can't be moved.
     fn put_away(&self, step: &StepRecord, is_kept: bool) -> bool {
         let is_gone = || {
             let is_moved = is_kept && step.entry.old_content == OldContent::Moved;
