@@ -533,7 +533,8 @@ impl Mcp {
     ) -> Result<Value, ToolError> {
         let started = Instant::now();
         let heeds_annotations = self.heeds_annotations.load(Ordering::Relaxed);
-        // Over HTTP not every restart is noticed: the newest revision has no sessions.
+        // Over HTTP a restart of the server may go unnoticed, because the newest version of the
+        // protocol has no sessions. So the server is asked for its tools again.
         if (self.pin || heeds_annotations) && self.servers[at].connect.command.is_none() {
             self.doubt(at, SETTLED);
         }

@@ -191,7 +191,8 @@ fn plain_path(base: String, text: &[u8], thread: u32, follows: bool) -> Option<P
 fn real_path(path: &Path, follows: bool) -> Result<Option<PathBuf>, Unknown> {
     if follows && let Some(file) = open(CWD, path, OFlags::empty())? {
         let found = path_of(&file);
-        // The directory of a file tells its own path, if the file's is too long.
+        // If the file's path is too long for the kernel to tell, that of its directory may not be,
+        // so the path is put together from it.
         if !matches!(found, Err(Errno::NAMETOOLONG)) {
             return Ok(found.ok().flatten());
         }

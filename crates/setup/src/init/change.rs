@@ -173,7 +173,8 @@ impl FileChange {
     pub(super) fn make(&self, place: &SetupPlace<'_>) -> Result<(), InitError> {
         self.check(place)?;
         let done = match &self.after {
-            // A link to the file may have come later, and would lead nowhere then.
+            // If a link to the file was made here since, it is removed as well, because it would
+            // lead nowhere.
             None => return remove(&self.real).and_then(|()| remove(&self.path)),
             Some(text) => {
                 // The user's settings of other hosts often contain secrets.

@@ -168,7 +168,8 @@ impl<'w> ChangeSet<'w> {
             return Ok(());
         };
         if let Some((index, path, error)) = failed_at {
-            // What was not written into need not be written back. After a kill, this is not known.
+            // Files that were not written into yet need not be written back. If the process that
+            // has begun the change was killed, it is not known which these are.
             if !self.is_left_behind {
                 let is_begun = error.raw_os_error() != Some(Errno::STALE.raw_os_error());
                 undo.rewrites.truncate(index + usize::from(is_begun));
