@@ -241,6 +241,15 @@ pub(super) fn without_line_numbers(
     if numbers.iter().any(|number| number != first) {
         return None;
     }
+    // The number may also be a wrong one of the file's own, as in a list or a table.
+    let mut own = text.lines().filter_map(split_line_number);
+    let is_quoted = |line: &str| {
+        let line = line.trim();
+        !line.is_empty() && contents.iter().any(|content| content.trim() == line)
+    };
+    if own.any(|(_, content)| is_quoted(content)) {
+        return None;
+    }
     // The blank of `12: x` may belong to the number or to the line. It belongs to the number if all
     // lines have it and the file's lines do not.
     let lines: HashSet<&str> = text.lines().map(str::trim_end).collect();
@@ -332,6 +341,10 @@ mod tests {
         assert_eq!(plain("80: 1\n443: 2"), None);
         assert_eq!(plain("1: a\nb"), None);
         assert_eq!(plain("\n0: a"), None);
+        // The file has numbers of its own.
+        let own = |text, old| without_line_numbers(text, old, "x").map(|(old, ..)| old);
+        assert_eq!(own("f(a)\n  2| f(a)\n", "3| f(a)"), None);
+        assert_eq!(own("f(a)\n2| f(b)\n", "3| f(a)").as_deref(), Some("f(a)"));
         // Line numbers of the new text are written as those of the old one.
         let both = |new| without_line_numbers("", "7: 50\ta\n8: 51\tb", new).map(|(_, new, _)| new);
         assert_eq!(both("7: 50\ta\n8: 52\tb").as_deref(), Some("50\ta\n52\tb"));

@@ -138,7 +138,7 @@ fn without_fence(text: &str) -> Option<String> {
     let mut lines: Vec<&str> = text.trim_matches('\n').split('\n').collect();
     let is_fenced = lines.len() > 2
         && lines[0].starts_with("```")
-        && !lines[0][3..].contains('`')
+        && !lines[0][3..].contains(['`', '\\'])
         && lines[lines.len() - 1] == "```";
     is_fenced.then(|| {
         lines.pop();
