@@ -225,10 +225,15 @@ pub(crate) struct CallToolOptions {
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["changed", "changed_lines"])]
     pub(crate) files_from: Option<PathBuf>,
     /// Check only the files that differ from where HEAD left this commit or branch
-    #[arg(long, value_name = "BASE", conflicts_with = "changed_lines")]
+    #[arg(
+        long,
+        value_name = "BASE",
+        conflicts_with = "changed_lines",
+        value_parser = NonEmptyStringValueParser::new()
+    )]
     pub(crate) changed: Option<String>,
     /// Check only these files, and only the lines that were added
-    #[arg(long, value_name = "BASE")]
+    #[arg(long, value_name = "BASE", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) changed_lines: Option<String>,
     /// Find the files that a search does not match
     #[arg(long, conflicts_with_all = ["check", "max"])]

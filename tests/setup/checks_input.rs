@@ -502,3 +502,31 @@ fn changed_files_of_a_partial_clone_are_known_and_lines_once_git_has_fetched() {
     let lines = check("--changed-lines");
     lines.must_say(lines.text(), &["f:10000:1: error", "h:10000:1: error"]);
 }
+
+#[test]
+fn git_is_asked_with_the_settings_of_the_users_environment() {
+    let ws = Workspace::new()
+        .file("checks.toml", RULE)
+        .file("old", "good\n")
+        .home("ignored", "*.tmp\n")
+        .git();
+    ws.git_command(&["add", "."]);
+    ws.git_command(&["commit", "-q", "-m", "all"]);
+    let ws = ws.file("a.tmp", "bad\n").file("a", "bad\n");
+    let check = |base: &str| ws.call_tool(&["--check", "checks.toml", "--changed", base]);
+    let said = check("HEAD").run();
+    said.must_say(said.text(), &["2 errors in 2 files"]);
+    let ignored = format!("{}/home/ignored", ws.root().display());
+    let said = check("HEAD")
+        .env("GIT_CONFIG_COUNT", "1")
+        .env("GIT_CONFIG_KEY_0", "core.excludesFile")
+        .env("GIT_CONFIG_VALUE_0", &ignored)
+        .run();
+    said.must_say(said.text(), &["1 error in 1 file"]);
+    // As where a variable of the CI service is not set.
+    let said = check("").run();
+    assert_eq!(said.status(), 2);
+    said.must_say(&said.errors(), &["'--changed <BASE>'"]);
+    let said = check("HEAD").env("PATH", "/nowhere").run();
+    said.must_say(&said.errors(), &["has to be on the PATH"]);
+}

@@ -50,13 +50,9 @@ const VARIABLES: [(&str, &str); 4] = [
 const IN_PARTIAL_CLONE: &str =
     "A partial clone lacks what files were: `git diff --stat BASE...` fetches that.";
 
-/// Variables that hold settings, name a program, or ask for lines of context.
-const LEFT_OUT: [&str; 4] = [
-    "GIT_CONFIG_COUNT",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_DIFF_OPTS",
-    "GIT_EXTERNAL_DIFF",
-];
+/// Variables that name a program, or ask for lines of context. Those with settings stay: they are
+/// the user's, say which directories are safe, and [`SETTINGS`] win over them too.
+const LEFT_OUT: [&str; 2] = ["GIT_DIFF_OPTS", "GIT_EXTERNAL_DIFF"];
 
 pub(crate) fn output(
     root: &Path,
@@ -103,7 +99,14 @@ pub(crate) fn stream(
     };
     let run = program.run_into(options, cancel, take);
     cancel.check()?;
-    let run = run.map_err(|e| failed(&e.to_string()).with_source(e))?;
+    let run = run.map_err(|e| {
+        let error = failed(&e.to_string());
+        match e.kind() {
+            std::io::ErrorKind::NotFound => error.with_hint("It has to be on the PATH."),
+            _ => error,
+        }
+        .with_source(e)
+    })?;
     match run.ending {
         Ok(ProcessEnd::Code(0)) => Ok(()),
         // `git merge-base` has nothing more to say then.
