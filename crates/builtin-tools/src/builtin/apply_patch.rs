@@ -46,7 +46,8 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
             ErrorKind::AttemptToCreateExistingFile.when("a file that the patch creates is there"),
             ErrorKind::EditNoOccurrenceFound.when("a hunk fits nowhere"),
             ErrorKind::EditExpectedOccurrenceMismatch.when("a hunk fits several places"),
-            ErrorKind::EditNoChange.when("the files are as the patch makes them already"),
+            ErrorKind::EditNoChange
+                .when("nothing changes, or a hunk's new lines are there, its old ones elsewhere"),
             OUTSIDE,
             placeholder::REFUSED,
         ],
