@@ -31,7 +31,7 @@ settings, and those of a pair of commands that the options or the settings name 
 tools.callCommand). What a project's settings name counts with --trust.
 
 Exit status: 0 done, 1 failed, 3 done, but calls were refused (with --fail-on-refusal), 4 a model script differs, 42 prompt, option or setting \
-that can't be used, 53 out of turns, 124 out of time, 129, 130 and 143 interrupted.
+that can't be used, or no credential, 53 out of turns, 124 out of time, 129, 130 and 143 interrupted.
 
 Environment: GEMINI_API_KEY and the other credentials of Gemini CLI, GEMINI_MODEL, GEMINI_SYSTEM_MD, \
 GEMINI_WRITE_SYSTEM_MD, GEMINI_TOOLS_SANDBOX, GEMINI_CLI_TRUST_WORKSPACE (as --trust), GEMINI_TELEMETRY_OUTFILE, \

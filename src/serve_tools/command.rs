@@ -21,7 +21,7 @@ The workspace: the client's roots, or the current directory where it has none. S
 they do for call_tool. Over HTTP a client needs the token in GEMINI_TOOLS_SERVE_TOKEN, or the one printed at the \
 start.
 
-Exit status: 0 the client is gone, 1 it can't serve, 2 unusable arguments, 130 or 143 ended by a signal.";
+Exit status: 0 the client is gone, 1 it can't serve, 2 unusable arguments, 129, 130 or 143 ended by a signal.";
 
 /// The options of `serve_tools`. The comments are the help.
 #[derive(Debug, Parser)]
