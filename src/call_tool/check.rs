@@ -295,18 +295,22 @@ impl Check {
         )
     }
 
-    /// Says which patterns name a directory, and so none of its files: beside others that match,
-    /// such a pattern would make the directory look clean.
+    /// Says which patterns name a directory, and so none of its files, or begin with one that is not
+    /// there: beside others that match, such a pattern would make the project look clean.
     fn included_directories(&self) -> Vec<String> {
         let root = self.session.tool_env().workspace.root();
         let mut said = Vec::new();
         for rule in &self.rules.rules {
+            let id = &rule.id;
             for name in rule.included().map(|pattern| pattern.trim_matches('/')) {
-                if !name.contains(['*', '?', '[', '{']) && root.join(name).is_dir() {
-                    let id = &rule.id;
+                let plain = name.find(['*', '?', '[', '{', '(']).unwrap_or(name.len());
+                let directory = name[..plain].rfind('/').map_or("", |end| &name[..end]);
+                if plain == name.len() && root.join(name).is_dir() {
                     said.push(format!(
                         "Rule {id}: {name:?} is a directory: {name}/** are its files."
                     ));
+                } else if !root.join(directory).is_dir() {
+                    said.push(format!("Rule {id}: there is no directory {directory:?}."));
                 }
             }
         }

@@ -933,9 +933,11 @@ fn a_pattern_that_names_a_directory_is_told() {
         .file("top.md", "ok\n")
         .file(
             "c.toml",
-            "[[rule]]\nid = 'r'\npattern = 'TODO'\ninclude = ['src/', '*.md', 'src/*', '!src/a']\n",
+            "[[rule]]\nid = 'r'\npattern = 'TODO'\ninclude = ['src/', '*.md', 'src/*', '!src/a', 'sorce/**/x.*', '**/a/*']\n",
         );
     let said = ws.call_tool(&["--check", "c.toml"]).run();
     let told = "Rule r: \"src\" is a directory: src/** are its files.\n";
-    said.must_say(said.text(), &[told, "Nothing found"]);
+    let gone = "Rule r: there is no directory \"sorce\".\n";
+    said.must_say(said.text(), &[told, gone, "Nothing found"]);
+    assert_eq!(said.text().lines().count(), 3, "{}", said.text());
 }

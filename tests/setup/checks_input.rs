@@ -460,9 +460,10 @@ fn a_name_that_counts_from_the_top_of_the_repository_is_explained() {
         .in_bash("cd sub && exec \"$@\"")
         .input("README\nsub/x\n")
         .run();
+    assert_eq!(said.status(), 2);
     said.must_say(
-        said.text(),
-        &["left out: sub/x is not there. git's names count from the top of the repository"],
+        &said.errors(),
+        &["The listed file sub/x is not there. git's names count"],
     );
 }
 

@@ -48,8 +48,11 @@ const REPOSITORY: &str = "is another repository";
 const LINK: &str = "is a link, whose lines are not read";
 const SPECIAL: &str = "is a special file, whose lines are not read";
 
-const FROM_TOP: &str = " git's names count from the top of the repository, unless --relative.";
+const FROM_TOP: &str = "git's names count from the top of the repository: git diff has --relative.";
 
+/// Returns true if a name that is not there is one below a directory above `root`. Then the list's
+/// names count from that directory, and those that are there as well are not the files that were
+/// meant.
 fn is_above(root: &Path, name: &[u8]) -> bool {
     let mut above = root.ancestors().skip(1);
     above.any(|directory| directory.join(OsStr::from_bytes(name)).exists())
@@ -495,16 +498,17 @@ impl<'a> Worker<'a> {
                 left_out.extend(why.map(|why| (name, why)));
             }
         }
+        let mut missing = left_out.iter().filter(|(_, why)| *why == MISSING);
+        if let Some((name, why)) = missing.find(|(name, _)| is_above(workspace.root(), name)) {
+            let what = format!("The listed file {} {why}.", line_name(name));
+            return Err(ToolError::invalid(what).with_hint(FROM_TOP));
+        }
         for why in [MISSING, CLOSED, DIRECTORY, REPOSITORY, LINK, SPECIAL] {
             let mut same = left_out.iter().filter(|(_, other)| *other == why);
             if let Some((first, _)) = same.next() {
                 let names = counted(same.count() + 1, "name");
-                let below_top = why == MISSING && is_above(workspace.root(), first);
-                let from_top = if below_top { FROM_TOP } else { "" };
                 let first = line_name(first);
-                remarks.push(format!(
-                    "{names} of the list left out: {first} {why}.{from_top}"
-                ));
+                remarks.push(format!("{names} of the list left out: {first} {why}."));
             }
         }
         // What .geminiignore excludes is left out as the project wants it, and what a commit adds

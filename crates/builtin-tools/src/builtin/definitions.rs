@@ -97,6 +97,7 @@ impl Definitions {
         let mut result = ToolResult::named(text)
             .with_display(found)
             .with_data("definitions", count)
+            .with_data("matches", count)
             .with_data("limited", is_cut);
         result.locations = (cx.view.places != ResultPlaces::Unwanted).then_some(places);
         Some(result)
