@@ -47,7 +47,6 @@ message = "A README is missing."
 [[rule]]
 id = "names"
 name = '^[a-z_.]+$'
-case_sensitive = true
 include = "*.rs"
 "#;
 

@@ -453,7 +453,10 @@ impl Reader<'_> {
         let flag = |flag: &Option<Spanned<bool>>| flag.as_ref().is_some_and(|flag| *flag.get_ref());
         let except = rule.exclude_pattern.as_ref();
         let except = except.map(|text| text.get_ref().as_str());
-        let (ignores_case, fixed) = (!flag(&rule.case_sensitive), flag(&rule.fixed_strings));
+        // Rules about names are mostly about their case.
+        let minds_case = rule.case_sensitive.as_ref();
+        let minds_case = minds_case.map_or(name == "name", |flag| *flag.get_ref());
+        let (ignores_case, fixed) = (!minds_case, flag(&rule.fixed_strings));
         let written = pattern.get_ref().as_str();
         let read = if name == "name" {
             let compile = |text: &str| LinePattern::new(name, text, ignores_case, fixed);

@@ -239,14 +239,24 @@ pub fn faults() -> Vec<Diagnostic> {
     faults
 }
 
+/// How many letters of a variable's name make it clear which is meant.
+const STEM: usize = 5;
+
 fn misspelt(name: &str) -> Option<Diagnostic> {
     let own = |known: &'static str| (&known[PREFIX.len()..], known);
     let rest = name.strip_prefix(PREFIX);
     let rest = rest.or_else(|| name.strip_prefix(HOST_PREFIX))?;
-    let meant = nearest(rest, RESTRICTING.into_iter().map(own));
-    let meant = meant
-        .first()
-        .filter(|_| NAMES.iter().all(|known| own(known).0 != rest))?;
+    if NAMES.iter().any(|known| own(known).0 == rest) {
+        return None;
+    }
+    let mut all = RESTRICTING.into_iter().map(own);
+    // As in `POLICIES` or `SANDBOXED`, which are less like the name than a slip of the finger.
+    let begins = |known: &str| known.get(..STEM) == rest.get(..STEM);
+    let begun = all.clone().find(|(known, _)| begins(known));
+    let meant = match begun {
+        Some((_, name)) => name.to_owned(),
+        None => nearest(rest, &mut all).first()?.to_string(),
+    };
     let what = format!("There is no such variable, but there is {meant}");
     let fault = Diagnostic::error("variable-name", "", name, what);
     Some(fault.advise(MAY_RESTRICT, "Correct it, or unset it."))
@@ -300,9 +310,34 @@ fn seconds(text: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::{lookup, parse};
+    use super::{NAMES, lookup, misspelt, parse};
     use std::ffi::OsString;
     use std::path::PathBuf;
+
+    #[test]
+    fn a_name_like_that_of_a_restriction_is_a_slip() {
+        for slip in [
+            "POLICIES",
+            "POLICYS",
+            "POLICY_PATH",
+            "POLCIY",
+            "SANDBOXED",
+            "SANDBX",
+            "APPROVAL",
+            "APPROVALMODE",
+        ] {
+            for prefix in ["GEMINI_TOOLS_", "GEMINI_CLI_TOOLS_"] {
+                assert!(misspelt(&format!("{prefix}{slip}")).is_some(), "{slip}");
+            }
+            assert!(misspelt(slip).is_none());
+        }
+        for known in NAMES
+            .into_iter()
+            .chain(["GEMINI_TOOLS_BENCH_DIR", "GEMINI_TOOLS_é"])
+        {
+            assert!(misspelt(known).is_none(), "{known}");
+        }
+    }
 
     #[test]
     fn each_name_counts_in_the_environment_and_else_in_a_file() {

@@ -47,7 +47,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
             ErrorKind::EditNoOccurrenceFound.when("a hunk fits nowhere"),
             ErrorKind::EditExpectedOccurrenceMismatch.when("a hunk fits several places"),
             ErrorKind::EditNoChange
-                .when("nothing changes, or a hunk's new lines are there, its old ones elsewhere"),
+                .when("nothing changes, or a hunk's new lines are there already"),
             OUTSIDE,
             placeholder::REFUSED,
         ],

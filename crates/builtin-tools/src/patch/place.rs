@@ -241,7 +241,32 @@ impl<'t> Placing<'t> {
             return Ok((place, self.content(hunk, at, is_exact), None));
         }
         let found = self.inexact(hunk, below[0]);
-        found.map_err(|e| misplaced.filter(|_| e.why == NOT_THERE).unwrap_or(e))
+        found.map_err(|e| match misplaced {
+            _ if e.why != NOT_THERE => e,
+            Some(misplaced) => misplaced,
+            None => self.applied(hunk, below[0]).unwrap_or(e),
+        })
+    }
+
+    /// Returns true if the file has all of these lines from line index `at` on.
+    fn has_at(&self, lines: &[&str], at: usize) -> bool {
+        let there = self.lines.get(at..at + lines.len()).unwrap_or_default();
+        there.len() == lines.len()
+            && there
+                .iter()
+                .zip(lines)
+                .all(|(there, line)| without_end(there) == without_end(line))
+    }
+
+    /// Says that a hunk whose old lines are missing was applied before, if its new lines are there
+    /// from line index `from` on. A model that is told only that its lines are missing would make
+    /// the change once more.
+    fn applied(&self, hunk: &Hunk, from: usize) -> Option<HunkError> {
+        let new: Vec<&str> = hunk.new_lines().map(|line| line.text.as_str()).collect();
+        let chars: usize = new.iter().map(|line| line.trim().chars().count()).sum();
+        let mut places = from..self.lines.len();
+        let found = places.find(|at| chars >= MIN_APPLIED_CHARS && self.has_at(&new, *at));
+        found.map(|at| HunkError::applied(hunk, at + 1))
     }
 
     fn not_below(hunk: &Hunk, at: usize, from: usize) -> HunkError {
@@ -377,14 +402,7 @@ impl<'t> Placing<'t> {
     /// unchanged lines beside which the new ones would be added a second time.
     fn check_not_applied(&self, hunk: &Hunk, at: usize, from: usize) -> Result<(), HunkError> {
         let new: Vec<&str> = hunk.new_lines().map(|line| line.text.as_str()).collect();
-        let is_there = |from: &usize| {
-            let mut there = self.lines.get(*from..).unwrap_or_default().iter();
-            new.iter().all(|line| {
-                there
-                    .next()
-                    .is_some_and(|there| without_end(there) == without_end(line))
-            })
-        };
+        let is_there = |at: &usize| self.has_at(&new, *at);
         let has = |role| hunk.lines.iter().any(|line| line.role == role);
         // A hunk that only removes lines was probably applied before if its unchanged lines are
         // next to each other. That can be told only if it has some on both sides of the removed

@@ -517,6 +517,14 @@ fn a_patch_that_is_applied_already_is_refused() {
         ),
         ("a\nd\n", "@@\n+d"),
         ("x\na\nb\nc\n", "@@\n+a\n b\n c"),
+        (
+            "x\nfn f() {\n    g(1);\n}\n",
+            "@@\n fn f() {\n-    g(2);\n+    g(1);\n }",
+        ),
+        (
+            "fn first() {}\nfn last() {}\n",
+            "@@\n fn first() {}\n-fn gone() {}\n fn last() {}",
+        ),
     ] {
         let refused = update(text, hunks).expect_err(hunks);
         assert_eq!(refused.misfit, Misfit::Applied, "{hunks}: {refused:?}");
