@@ -498,7 +498,7 @@ fn a_file_that_can_not_be_searched_is_no_clean_one() {
 }
 
 /// Faults of a rule file, each with the place and some words of what is said about it.
-const FAULTS: [(&str, &str, &str); 20] = [
+const FAULTS: [(&str, &str, &str); 21] = [
     ("[[rule]\n", "1:8", "The file can't be read: "),
     ("x = 1\n", "1:1", "\"x\" is no key here"),
     ("rules = []\n", "1:1", "Did you mean \"rule\"?"),
@@ -543,6 +543,11 @@ const FAULTS: [(&str, &str, &str); 20] = [
         "[[rule]]\nid='a'\npattern='x'\ninclude=[1]\n",
         "4:9",
         "a pattern or a list of patterns was expected",
+    ),
+    (
+        "[[rule]]\nid='a'\npattern='x'\nexclude=['t', '!src']\n",
+        "4:9",
+        "\"src\" can't be taken in again by \"!\"",
     ),
     (
         "[[rule]]\nid='a'\npattern='x'\nlevel='fatal'\n",

@@ -534,6 +534,17 @@ impl Reader<'_> {
         if let Some((pattern, why)) = wrong {
             self.fault(at, format!("{key:?}: {pattern:?} is no pattern: {why}."));
         }
+        if let Some(taken_in) = patterns
+            .iter()
+            .find_map(|one| excluded(one))
+            .filter(|_| key == "exclude")
+        {
+            let what = format!("\"exclude\": {taken_in:?} can't be taken in again by \"!\".");
+            self.fault(
+                at,
+                format!("{what} Name it in \"include\", or exclude less."),
+            );
+        }
         if let Err(error) = PatternSet::for_names_or_paths(meant, false) {
             self.fault(at, format!("{key:?}: {}", error.message));
         }
