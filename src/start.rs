@@ -1,21 +1,25 @@
 //! What all executables share: the preparation of the process at its start, parsers of common
-//! options, and the reporting of errors of the command line.
+//! options, and the reporting of errors.
 
+use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gemini_tools::builtin::summary;
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::output::width;
 use gemini_tools::process::own;
 use gemini_tools::session::Session;
-use gemini_tools::text::{first_sentence, harmless_lines, wrapped};
+use gemini_tools::text::{first_sentence, harmless_lines, visible, wrapped};
 use gemini_tools::tool::{ApprovalMode, Cancellation, Context, ToolError, help};
 use gemini_tools::version;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// Exit status after a panic (`EX_SOFTWARE` of `sysexits.h`).
 const UNFORESEEN: u8 = 70;
+
+static PROGRAM: OnceLock<&str> = OnceLock::new();
 
 /// How many processes read what a program writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,22 +31,52 @@ pub enum Peers {
     Many,
 }
 
-/// Runs the main function of a program and returns its exit status. A panic becomes status 70.
-pub fn run(peers: Peers, main: fn() -> u8) -> ExitCode {
+/// An error with an exit status of its own. Its message may have several lines.
+#[derive(Debug, thiserror::Error)]
+#[error("{1}")]
+pub struct Failure(pub u8, pub String);
+
+/// Runs the main function of a program and returns its exit status. An error is printed, a panic
+/// becomes status 70.
+pub fn run(program: &'static str, peers: Peers, main: fn() -> anyhow::Result<u8>) -> ExitCode {
     if peers == Peers::One {
         own::end_by_sigpipe();
     }
     own::prepare();
     version::set(crate::VERSION);
-    catch_unwind(AssertUnwindSafe(main))
-        .unwrap_or(UNFORESEEN)
-        .into()
+    let _ = PROGRAM.set(program);
+    let ended = catch_unwind(AssertUnwindSafe(main)).unwrap_or(Ok(UNFORESEEN));
+    ended.unwrap_or_else(|error| report(&error)).into()
 }
 
-/// Prints a message for a person to standard error; on a terminal it is wrapped between words.
-/// Control characters and deceptive characters are escaped, because names and arguments in the
-/// message may contain anything.
+/// Prints an error and returns the exit status: its own, or 1 if it has none. If it stands for a
+/// command line that asks for help or the version, that is printed instead.
+pub fn report(error: &anyhow::Error) -> u8 {
+    if let Some(asked) = error.downcast_ref::<clap::Error>() {
+        return written(asked.print()).unwrap_or_else(|error| report(&error));
+    }
+    let one_line = |text: &str| visible(text).into_owned();
+    let (status, message) = if let Some(Failure(status, message)) = error.downcast_ref() {
+        (*status, message.clone())
+    } else if let Some(error) = error.downcast_ref::<ToolError>() {
+        (error.kind.exit_status(), one_line(&error.to_string()))
+    } else {
+        (1, one_line(&format!("{error:#}")))
+    };
+    warn(&message);
+    status
+}
+
+/// Prints a message for a person to standard error, after the program's name.
 pub fn warn(message: &str) {
+    let program = PROGRAM.get().copied().unwrap_or_default();
+    tell(&format!("{program}: {message}"));
+}
+
+/// Prints a text for a person to standard error; on a terminal it is wrapped between words.
+/// Control characters and deceptive characters are escaped, because names and arguments in the
+/// text may contain anything.
+pub fn tell(message: &str) {
     let mut stderr = io::stderr();
     let mut message = harmless_lines(message);
     if stderr.is_terminal() {
@@ -52,15 +86,14 @@ pub fn warn(message: &str) {
     let _ = writeln!(stderr, "{message}");
 }
 
-/// Returns the exit status after a write to standard output: 0, or 1 if it failed, which is
-/// reported on standard error. That the reader has exited does not count as a failure.
-pub fn write_status(program: &str, written: io::Result<()>) -> u8 {
+/// Returns the exit status after a write to standard output, 0, or why it failed. That the reader
+/// has exited does not count as a failure.
+pub fn written(written: io::Result<()>) -> anyhow::Result<u8> {
     match written {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            warn(&format!("{program}: Can't write to standard output: {e}"));
-            1
-        }
-        _ => 0,
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(0),
+        written => written
+            .context("Can't write to standard output")
+            .map(|()| 0),
     }
 }
 
@@ -116,28 +149,21 @@ pub fn colours() -> impl TypedValueParser<Value = ColourChoice> {
     name_parser(ColourChoice::NAMES, ColourChoice::from_name)
 }
 
-/// Returns a message of clap with the program's name in place of the word `error`.
-///
-/// ```
-/// let text = "error: unexpected argument '--x' found\n";
-/// let message = gemini_tools_executables::start::usage_message("get_tools", text);
-/// assert_eq!(message, "get_tools: unexpected argument '--x' found");
-/// ```
-#[must_use]
-pub fn usage_message(program: &str, text: &str) -> String {
-    let reason = text.strip_prefix("error: ").unwrap_or(text);
-    format!("{program}: {}", reason.trim_end())
+/// Returns the message of a command line that can't be used, without the word `error`.
+pub fn usage_text(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let reason = text.strip_prefix("error: ").unwrap_or(&text);
+    reason.trim_end().to_owned()
 }
 
-/// Prints the error of a command line and returns `status`. If the command line asks for help or
-/// the version, that is printed instead, and the status is 0.
-#[must_use]
-pub fn refuse(program: &str, error: &clap::Error, status: u8) -> u8 {
+/// Returns the error of a command line that can't be used, with this status. If the command line
+/// asks for help or the version, returns that.
+pub fn refuse(error: clap::Error, status: u8) -> anyhow::Error {
     if error.use_stderr() {
-        warn(&usage_message(program, &error.to_string()));
-        return status;
+        Failure(status, usage_text(&error)).into()
+    } else {
+        error.into()
     }
-    write_status(program, error.print())
 }
 
 /// Returns the exit status after a cancellation by `signal`: 128 plus its number. If `signal` is 0,

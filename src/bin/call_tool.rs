@@ -1,5 +1,6 @@
 //! The executable `call_tool`. What it does is in the library, where tests can call it.
 
+use gemini_tools_executables::call_tool;
 use gemini_tools_executables::start::{self, Peers};
 use std::process::ExitCode;
 
@@ -10,5 +11,5 @@ use std::process::ExitCode;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
-    start::run(Peers::One, gemini_tools_executables::call_tool::run)
+    start::run("call_tool", Peers::One, call_tool::run)
 }

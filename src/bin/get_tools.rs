@@ -1,5 +1,6 @@
 //! The executable `get_tools`. What it does is in the library, where tests can call it.
 
+use gemini_tools_executables::get_tools;
 use gemini_tools_executables::start::{self, Peers};
 use std::process::ExitCode;
 
@@ -10,5 +11,5 @@ use std::process::ExitCode;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
-    start::run(Peers::One, gemini_tools_executables::get_tools::run)
+    start::run("get_tools", Peers::One, get_tools::run)
 }

@@ -1,8 +1,9 @@
 //! The executable `run_agent`. What it does is in the library, where tests can call it.
 
+use gemini_tools_executables::run_agent;
 use gemini_tools_executables::start::{self, Peers};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    start::run(Peers::One, gemini_tools_executables::run_agent::run)
+    start::run("run_agent", Peers::One, run_agent::run)
 }

@@ -3,25 +3,15 @@
 use crate::call_tool::command::command;
 use crate::call_tool::open_session;
 use crate::call_tool::options::CallToolOptions;
-use crate::call_tool::print::{Medium, print, warn};
-use crate::start::{named_tools, tool_help, write_status};
-use gemini_tools::text::visible;
-use gemini_tools::tool::ToolError;
+use crate::call_tool::print::{Medium, print};
+use crate::start::{named_tools, tool_help, written};
 
-pub(crate) fn run(options: &CallToolOptions) -> u8 {
+pub(crate) fn run(options: &CallToolOptions) -> anyhow::Result<u8> {
     if options.name.is_empty() {
-        return write_status("call_tool", command().print_help());
+        return written(command().print_help());
     }
-    let help = open_session(options).and_then(|session| tool_help(&session, &options.name));
-    match help {
-        Ok(text) => u8::from(!print(text.as_bytes(), Medium::Text)),
-        Err(e) => failed(&e),
-    }
-}
-
-pub(crate) fn failed(error: &ToolError) -> u8 {
-    warn(&format!("call_tool: {}", visible(&error.to_string())));
-    error.kind.exit_status()
+    let help = tool_help(&open_session(options)?, &options.name)?;
+    Ok(u8::from(!print(help.as_bytes(), Medium::Text)))
 }
 
 pub(crate) fn name_a_tool() -> String {

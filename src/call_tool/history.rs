@@ -1,8 +1,8 @@
 //! `--history` and `--undo`: lists the changes that tools have made, and undoes them.
 
-use crate::call_tool::help::failed;
 use crate::call_tool::options::CallToolOptions;
-use crate::call_tool::print::{Medium, is_stdout_terminal, print, print_json, warn};
+use crate::call_tool::print::{Medium, is_stdout_terminal, print, print_json};
+use crate::start::{tell, warn};
 use chrono::{DateTime, SecondsFormat};
 use gemini_tools::builtin::memory_files;
 use gemini_tools::colours;
@@ -22,11 +22,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) fn run(options: &CallToolOptions, cancel: &Cancellation) -> u8 {
-    answer(options, cancel).unwrap_or_else(|error| failed(&error))
-}
-
-fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolError> {
+pub(crate) fn run(options: &CallToolOptions, cancel: &Cancellation) -> anyhow::Result<u8> {
     let no_home = || {
         ToolError::failed("There is no home directory with a journal.")
             .with_hint("Set HOME or GEMINI_CLI_HOME to an absolute path.")
@@ -49,7 +45,7 @@ fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolEr
     let workspace = &session.tool_env().workspace;
     let say = |notes: Vec<String>| {
         for note in notes {
-            warn(&format!("call_tool: {}", visible(&note)));
+            warn(&visible(&note));
         }
     };
     // Neither a list nor an explanation changes anything.
@@ -193,7 +189,7 @@ impl View<'_> {
         }
         if text.is_empty() {
             if !self.json {
-                warn("call_tool: No tool has changed anything here that is still kept.");
+                warn("No tool has changed anything here that is still kept.");
             }
             return 0;
         }
@@ -259,7 +255,7 @@ impl View<'_> {
         steps: &[Vec<usize>],
         cancel: &Cancellation,
         lock: Option<UndoLock>,
-    ) -> Result<u8, ToolError> {
+    ) -> anyhow::Result<u8> {
         let tool_env = self.session.tool_env();
         let undo = Undo {
             workspace: &tool_env.workspace,
@@ -329,13 +325,13 @@ impl View<'_> {
             && undo.workspace.pending_changes().is_empty();
         if is_refused && is_of_command && is_unchanged {
             warn(
-                "call_tool: Nothing was changed: what a command or a patch did is undone as a whole, or for a file or directory by: call_tool --undo PATH",
+                "Nothing was changed: what a command or a patch did is undone as a whole, or for a file or directory by: call_tool --undo PATH",
             );
         }
         if let Some(older) = steps.get(at + 1).filter(|_| is_refused) {
             let entry = &self.history.entries[older[0]];
             warn(&format!(
-                "call_tool: The change before it, {} of {}, is undone by: call_tool --undo {}",
+                "The change before it, {} of {}, is undone by: call_tool --undo {}",
                 visible(&entry.tool),
                 self.display(&entry.path()),
                 visible(&entry.id)
@@ -362,22 +358,22 @@ impl View<'_> {
         if let Some(reason) = &outcome.not_kept {
             let reason = visible(reason);
             warn(&format!(
-                "call_tool: The undo of {path} can't be taken back: {reason}."
+                "The undo of {path} can't be taken back: {reason}."
             ));
         }
         for refusal in &outcome.refused {
             let entry = &self.history.entries[refusal.index];
             warn(&format!(
-                "call_tool: {path} {}; not undone: {} ({})",
+                "{path} {}; not undone: {} ({})",
                 visible(&refusal.reason),
                 visible(&entry.id),
                 visible(&entry.tool)
             ));
         }
         if let Some(old) = &outcome.old_content {
-            warn(harmless_lines(&outcome.diff).trim_end());
+            tell(harmless_lines(&outcome.diff).trim_end());
             warn(&format!(
-                "call_tool: This is the difference to the old content, which is in {}. Edit {path} by it, or copy that file.",
+                "This is the difference to the old content, which is in {}. Edit {path} by it, or copy that file.",
                 visible(&show_path(old))
             ));
         }

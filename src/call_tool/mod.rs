@@ -19,8 +19,8 @@ pub use command::command;
 
 use crate::call_tool::input::{arguments, read_input};
 use crate::call_tool::options::{CallToolOptions, options};
-use crate::call_tool::print::{Medium, is_stdout_terminal, print, print_last, warn};
-use crate::start::signal_status;
+use crate::call_tool::print::{Medium, is_stdout_terminal, print, print_last};
+use crate::start::{signal_status, warn};
 use gemini_tools::answer::{Answer, Form, after_live};
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::output::keeps_characters;
@@ -40,8 +40,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs the program and returns its exit status.
-#[must_use]
-pub fn run() -> u8 {
+///
+/// # Errors
+///
+/// Returns why there is no help or journal to print or undo. Failed calls are answered.
+pub fn run() -> anyhow::Result<u8> {
     // A panic is answered as a failed call. Its message must not reach standard error, because a
     // host takes a call that has written there for failed.
     std::panic::set_hook(Box::new(|_| {}));
@@ -49,7 +52,7 @@ pub fn run() -> u8 {
         // The options are never freed, because the clock's thread may use them until the process
         // ends.
         Ok(options) => Box::leak(Box::new(options)),
-        Err(code) => return code,
+        Err(ended) => return ended,
     };
     if options.help {
         return help::run(options);
@@ -66,16 +69,16 @@ pub fn run() -> u8 {
         };
     }
     if options.batch {
-        return batch::run(options, &cancel, clock);
+        return Ok(batch::run(options, &cancel, clock));
     }
     if options.is_check() {
-        return check::run(options, &cancel);
+        return Ok(check::run(options, &cancel));
     }
     if let Some(dialect) = options.from {
         let input = input(options, &cancel);
-        return clock.busy(|| dialect::run(options, dialect, input, &cancel, &clock));
+        return Ok(clock.busy(|| dialect::run(options, dialect, input, &cancel, &clock)));
     }
-    answer(options, &cancel, &clock)
+    Ok(answer(options, &cancel, &clock))
 }
 
 fn input(options: &CallToolOptions, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
@@ -132,13 +135,12 @@ fn call_options<'a>(
     options: &CallToolOptions,
     person: Option<&'a SharedPrompt>,
 ) -> CallOptions<'a> {
-    let tell = |note: &str| warn(&format!("call_tool: {note}"));
     let mut call = CallOptions::default();
     call.is_strict = options.strict || options.fail_on_match || options.report.is_some();
     call.is_explained = options.explain;
     call.is_foreign = options.from.is_some();
     call.person = person;
-    call.tell = std::io::stderr().is_terminal().then_some(tell);
+    call.tell = std::io::stderr().is_terminal().then_some(warn);
     call
 }
 
@@ -211,7 +213,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
         message.go_on(&shown, rest);
     }
     for remark in notes.take().iter().chain(&message.remarks) {
-        warn(&format!("call_tool: {remark}"));
+        warn(remark);
     }
     let is_written = print(&message.text, message.medium);
     message.exit_status(options, is_written)

@@ -3,9 +3,10 @@
 pub(crate) use crate::call_tool::command::{CallToolOptions, CiFormat};
 use crate::call_tool::help;
 use crate::call_tool::input::read_input;
-use crate::call_tool::print::{is_stdout_terminal, print_json, warn};
+use crate::call_tool::print::{is_stdout_terminal, print_json};
 use crate::call_tool::propagate;
-use crate::start::write_status;
+use crate::start::{Failure, usage_text};
+use anyhow::bail;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use gemini_tools::answer::{Answer, Form};
@@ -17,7 +18,8 @@ use std::env::args_os;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub(crate) fn options() -> Result<CallToolOptions, u8> {
+/// Returns the options, or how a command line without a call ends.
+pub(crate) fn options() -> Result<CallToolOptions, anyhow::Result<u8>> {
     let mut options = CallToolOptions::default();
     let mut words = args_os().skip(1);
     let plain = match (words.next(), words.next()) {
@@ -119,14 +121,14 @@ impl CallToolOptions {
     }
 }
 
-fn parse() -> Result<CallToolOptions, u8> {
+fn parse() -> Result<CallToolOptions, anyhow::Result<u8>> {
     CallToolOptions::try_parse().map_err(|e| {
         if args_os().len() == 1 || is_without_name(&e) {
             usage_error("", &help::name_a_tool())
         } else if e.use_stderr() {
             usage_error("", &unusable(&e))
         } else {
-            write_status("call_tool", e.print())
+            Err(e.into())
         }
     })
 }
@@ -154,8 +156,7 @@ fn unusable(error: &clap::Error) -> String {
     let is_near_an_option = error.get(ContextKind::SuggestedArg).is_some();
     let key = name.replace('-', "_");
     if name.is_empty() || is_near_an_option && !is_argument_of_built_in(&key) {
-        let text = error.to_string();
-        return text.trim_start_matches("error: ").trim_end().to_owned();
+        return usage_text(error);
     }
     format!(
         "There is no option {unknown}. The arguments of a tool have no dashes: {key}=VALUE. call_tool \
@@ -201,17 +202,16 @@ fn is_for_people() -> bool {
     wants_text || has(&CHECKS) || has(&JOURNAL) && !names_tool
 }
 
-/// Reports an invalid command line and returns the exit status. A person on a terminal gets a
-/// message; a program gets the same form as for any other failure.
-pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
+/// Returns the error of an invalid command line for a person. A program gets an answer in the same
+/// form as for any other failure.
+fn usage_error(name: &str, reason: &str) -> anyhow::Result<u8> {
     let status = if args_os().any(|word| word == propagate::FLAG) {
         propagate::OURS
     } else {
         2
     };
     if is_stdout_terminal() || is_for_people() {
-        warn(&format!("call_tool: {reason}"));
-        return status;
+        bail!(Failure(status, reason.to_owned()));
     }
     // Standard input is read to its end, because a host fails if it can't write all of it.
     let _ = read_input(&with_time_limit(&Cancellation::default()));
@@ -220,5 +220,5 @@ pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
         id: None,
         outcome: Err(ToolError::invalid(reason)),
     };
-    print_json(&answer.to_json(Form::Part), status)
+    Ok(print_json(&answer.to_json(Form::Part), status))
 }

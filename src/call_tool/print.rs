@@ -1,7 +1,6 @@
 //! Writes to the standard streams. Nothing else does, except that clap prints its help.
 
-pub(crate) use crate::start::warn;
-use crate::start::write_status;
+use crate::start::{report, tell, written};
 use gemini_tools::output::{write_json, write_json_to_terminal, write_text};
 use std::io::IsTerminal;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -38,16 +37,16 @@ pub(crate) fn print(text: &[u8], medium: Medium) -> bool {
 }
 
 fn write(text: &[u8], medium: Medium) -> bool {
-    let written = match (medium, std::str::from_utf8(text)) {
+    let done = match (medium, std::str::from_utf8(text)) {
         (Medium::Complaint, _) => {
-            warn(&String::from_utf8_lossy(text));
+            tell(&String::from_utf8_lossy(text));
             return true;
         }
         (Medium::Json, Ok(json)) if is_stdout_terminal() => write_json_to_terminal(json),
         (Medium::Json, _) => write_json(text),
         (Medium::Text, _) => write_text(text),
     };
-    write_status("call_tool", written) == 0
+    written(done).map_err(|error| report(&error)).is_ok()
 }
 
 /// Prints a line of JSON. If it can't be written, ends the process: calls whose answers nobody gets

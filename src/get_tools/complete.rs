@@ -9,10 +9,10 @@ use gemini_tools::text::{first_sentence, visible};
 use gemini_tools::tool::{Cancellation, Context, ExtraArgument, parameters};
 use serde_json::Value;
 
-pub(crate) fn run(tool: Option<&str>, describes: bool) -> u8 {
+pub(crate) fn run(tool: Option<&str>, describes: bool) -> anyhow::Result<u8> {
     let root = std::env::current_dir().unwrap_or_default();
     let Ok(session) = Session::describing(&root) else {
-        return 0;
+        return Ok(0);
     };
     let offered = match tool {
         None => named_tools(&session),

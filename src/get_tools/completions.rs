@@ -3,7 +3,9 @@
 //! `scripts/generate` writes the scripts from the command lines, and a test fails if they are out
 //! of date. The executables therefore need not contain a generator.
 
-use crate::get_tools::print::{fail, print};
+use crate::get_tools::print::print;
+use crate::start::Failure;
+use anyhow::bail;
 
 macro_rules! completions {
     ($($command:literal),*) => {
@@ -19,7 +21,7 @@ macro_rules! completions {
 static ALL: [(&str, [&str; 3]); 4] =
     completions!("get_tools", "call_tool", "run_agent", "serve_tools");
 
-pub(crate) fn run(shell: &str, command: Option<&str>) -> u8 {
+pub(crate) fn run(shell: &str, command: Option<&str>) -> anyhow::Result<u8> {
     let wanted = ALL
         .iter()
         .filter(|(own, _)| command.is_none_or(|name| name == *own));
@@ -37,7 +39,7 @@ pub(crate) fn run(shell: &str, command: Option<&str>) -> u8 {
             command.unwrap_or_default(),
             names.join(", ")
         );
-        return fail(2, &reason);
+        bail!(Failure(2, reason));
     }
     print(text.as_bytes())
 }

@@ -34,7 +34,7 @@ struct Report {
     lines: RefCell<SettingsLines>,
 }
 
-pub(crate) fn run(as_json: bool, policies: &[String]) -> u8 {
+pub(crate) fn run(as_json: bool, policies: &[String]) -> anyhow::Result<u8> {
     let root = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     // The project's settings have their variables expanded, since paths of policy files may contain
     // some.

@@ -1,6 +1,7 @@
 //! Asks a person on the terminal.
 
-use crate::get_tools::print::fail;
+use crate::start::Failure;
+use anyhow::bail;
 use gemini_tools::process::tty::discard_typed_ahead;
 use gemini_tools::variables::is_in_qwen;
 use std::io::{BufRead, IsTerminal, Read, Write};
@@ -9,22 +10,18 @@ use std::io::{BufRead, IsTerminal, Read, Write};
 /// alone is no sign of a person, because hosts run commands on one, too. If `asks` is true, any
 /// command without a terminal is refused. `otherwise` tells the user how to proceed without a
 /// question.
-///
-/// # Errors
-///
-/// Returns the status to exit with.
-fn may_ask(otherwise: &str, asks: bool) -> Result<(), u8> {
+fn may_ask(otherwise: &str, asks: bool) -> anyhow::Result<()> {
     let has_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     // Gemini CLI and run_agent set this for commands that a model runs.
     let is_in_gemini = std::env::var_os("GEMINI_CLI").is_some_and(|v| !v.is_empty());
     if (is_in_gemini || is_in_qwen()) && !(asks && has_terminal) {
         let reason =
             "A command of an agent can't agree to this; a person can, asked on a terminal.";
-        return Err(fail(2, reason));
+        bail!(Failure(2, reason.to_owned()));
     }
     if asks && !has_terminal {
         let reason = format!("There is no terminal to ask on; {otherwise}");
-        return Err(fail(2, &reason));
+        bail!(Failure(2, reason));
     }
     Ok(())
 }
@@ -43,11 +40,11 @@ fn agrees(question: &str) -> bool {
 ///
 /// # Errors
 ///
-/// Returns the status to exit with, unless the answer is yes.
-pub(crate) fn confirm(question: &str, otherwise: &str, asks: bool) -> Result<(), u8> {
+/// Returns an error unless the answer is yes.
+pub(crate) fn confirm(question: &str, otherwise: &str, asks: bool) -> anyhow::Result<()> {
     may_ask(otherwise, asks)?;
-    if !asks || agrees(question) {
-        return Ok(());
+    if asks && !agrees(question) {
+        bail!("Nothing was done.");
     }
-    Err(fail(1, "Nothing was done."))
+    Ok(())
 }

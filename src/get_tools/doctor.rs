@@ -1,29 +1,26 @@
 //! `get_tools doctor`: whether the set-up works, and what to do where it does not.
 
 use crate::get_tools::command::DoctorOptions;
-use crate::get_tools::print::{fail, print};
+use crate::get_tools::print::print;
 use crate::get_tools::style::Style;
 use crate::get_tools::table::at_width;
+use anyhow::anyhow;
 use gemini_tools::diagnostic::{Diagnostic, Severity};
 use gemini_tools::doctor::{DoctorReport, State, check};
 use gemini_tools::session::Project;
 use gemini_tools::text::visible;
 
-pub(crate) fn run(options: &DoctorOptions) -> u8 {
-    let root = match std::env::current_dir() {
-        Ok(root) => root,
-        Err(e) => return fail(1, &format!("The current directory is gone: {e}.")),
-    };
+pub(crate) fn run(options: &DoctorOptions) -> anyhow::Result<u8> {
+    let root = std::env::current_dir();
+    let root = root.map_err(|e| anyhow!("The current directory is gone: {e}."))?;
     let report = check(&Project::open(&root), options.host.as_deref());
     let text = if options.json {
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     } else {
         text(&report, Style::for_stdout())
     };
-    match print(text.as_bytes()) {
-        0 => u8::from(report.has_errors()),
-        status => status,
-    }
+    print(text.as_bytes())?;
+    Ok(u8::from(report.has_errors()))
 }
 
 fn text(report: &DoctorReport, style: Style) -> String {

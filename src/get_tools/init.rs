@@ -2,9 +2,11 @@
 
 use crate::get_tools::command::InitOptions;
 use crate::get_tools::confirm::confirm;
-use crate::get_tools::print::{fail, print};
+use crate::get_tools::print::print;
 use crate::get_tools::style::Style;
 use crate::get_tools::table::at_width;
+use crate::start::Failure;
+use anyhow::{Context, anyhow, bail};
 use gemini_tools::builtin;
 use gemini_tools::custom::Custom;
 use gemini_tools::custom::own_program::are_on_path;
@@ -15,33 +17,23 @@ use gemini_tools::settings::home;
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::Kind;
 use gemini_tools::trust::{self, Distrust, Fingerprint, ProjectTrust, Trust, TrustedBy};
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-pub(crate) fn run(options: &InitOptions) -> u8 {
-    try_run(options).unwrap_or_else(|status| status)
-}
-
-fn failed(reason: impl Display) -> u8 {
-    fail(1, &visible(&reason.to_string()))
-}
-
-fn try_run(options: &InitOptions) -> Result<u8, u8> {
+pub(crate) fn run(options: &InitOptions) -> anyhow::Result<u8> {
     let name = options.host.as_deref().filter(|name| *name != "gemini");
-    let host = name.map(|name| {
-        Host::find(name).ok_or_else(|| failed(format!("hosts/{name}.toml is malformed")))
-    });
+    let host = name
+        .map(|name| Host::find(name).with_context(|| format!("hosts/{name}.toml is malformed")));
     let host = host.transpose()?;
     if let Some(host) = host {
         refuse_options_of_gemini(options, host)?;
     }
     let home = home()
         .filter(|home| home.is_dir())
-        .ok_or_else(|| failed("HOME is not set, or is not the path of a directory"))?;
+        .context("HOME is not set, or is not the path of a directory")?;
     let root = std::env::current_dir().map_err(|e| {
-        failed(format!(
+        anyhow!(
             "the current directory can't be found ({e}); it may have been removed: change to another one"
-        ))
+        )
     })?;
     let trust = Trust::judge(Some(&home), &root);
     // In the home directory, the user's and the project's settings are the same.
@@ -64,7 +56,7 @@ fn try_run(options: &InitOptions) -> Result<u8, u8> {
     };
     let may_be_trusted = needs_trust && obstacle.is_none();
     let mut plan = if options.undo {
-        init::undo(place, host).map_err(failed)?
+        init::undo(place, host)?
     } else {
         planned(options, host, place, may_be_trusted)?
     };
@@ -75,11 +67,11 @@ fn try_run(options: &InitOptions) -> Result<u8, u8> {
         plan.notes.extend(obstacle);
     }
     agree(options, &plan)?;
-    plan.apply().map_err(failed)?;
+    plan.apply()?;
     if host.is_none() && matches!(trust, Trust::Trusted(TrustedBy::Record)) {
         // The user has just agreed to the change, which would otherwise count as someone else's.
-        let seen = Fingerprint::look(&root).map_err(failed)?;
-        trust::save(&home, &root, seen).map_err(failed)?;
+        let seen = Fingerprint::look(&root)?;
+        trust::save(&home, &root, seen)?;
     }
     if options.undo {
         let text = if plan.is_incomplete {
@@ -87,26 +79,27 @@ fn try_run(options: &InitOptions) -> Result<u8, u8> {
         } else {
             "Undone.\n"
         };
-        return Ok(print(text.as_bytes()).max(plan.is_incomplete.into()));
+        print(text.as_bytes())?;
+        return Ok(plan.is_incomplete.into());
     }
     let text = done(place, host, may_be_trusted);
-    Ok(print(at_width(&text, "", Style::for_stdout()).as_bytes()))
+    print(at_width(&text, "", Style::for_stdout()).as_bytes())
 }
 
-fn refuse_options_of_gemini(options: &InitOptions, host: &Host) -> Result<(), u8> {
+fn refuse_options_of_gemini(options: &InitOptions, host: &Host) -> anyhow::Result<()> {
     for (id, is_set) in [("allow", options.allow.is_some()), ("trust", options.trust)] {
         if is_set {
             let reason = format!(
                 "--{id} is for Gemini CLI; leave it out. {} asks about calls itself.",
                 host.title
             );
-            return Err(fail(2, &reason));
+            bail!(Failure(2, reason));
         }
     }
     Ok(())
 }
 
-fn nothing_to_do(options: &InitOptions, plan: &SetupPlan) -> Result<u8, u8> {
+fn nothing_to_do(options: &InitOptions, plan: &SetupPlan) -> anyhow::Result<u8> {
     let text = match (options.undo, plan.knows_nothing()) {
         (true, true) => "There is nothing to undo here.\n".to_owned(),
         (true, false) if !plan.notes.is_empty() => notes(plan),
@@ -115,9 +108,10 @@ fn nothing_to_do(options: &InitOptions, plan: &SetupPlan) -> Result<u8, u8> {
         (false, _) => "All is in place already.\n".to_owned(),
     };
     if options.undo {
-        plan.apply().map_err(failed)?;
+        plan.apply()?;
     }
-    Ok(print(text.as_bytes()).max(plan.is_incomplete.into()))
+    print(text.as_bytes())?;
+    Ok(plan.is_incomplete.into())
 }
 
 fn planned<'a>(
@@ -125,7 +119,7 @@ fn planned<'a>(
     host: Option<&'a Host>,
     place: SetupPlace<'a>,
     may_be_trusted: bool,
-) -> Result<SetupPlan<'a>, u8> {
+) -> anyhow::Result<SetupPlan<'a>> {
     let SetupPlace { home, root, scope } = place;
     let server = Path::new("serve_tools");
     let found = find_program(server.as_os_str());
@@ -153,7 +147,7 @@ fn planned<'a>(
         };
         init::plan(place, &options)
     };
-    let mut plan = plan.map_err(failed)?;
+    let mut plan = plan?;
     let names_programs =
         |change: &FileChange| matches!(change.purpose, Purpose::Commands | Purpose::Server);
     if let Some(directory) = directory
@@ -175,15 +169,12 @@ fn planned<'a>(
 ///
 /// # Errors
 ///
-/// Returns the status to exit with, unless the user agrees.
-fn agree(options: &InitOptions, plan: &SetupPlan) -> Result<(), u8> {
+/// Returns an error unless the user agrees.
+fn agree(options: &InitOptions, plan: &SetupPlan) -> anyhow::Result<()> {
     let style = Style::for_stdout();
     let changes = plan.changes.iter().map(|one| change_text(one, style));
     let shown = changes.collect::<String>() + &notes(plan);
-    match print(shown.as_bytes()) {
-        0 => {}
-        status => return Err(status),
-    }
+    print(shown.as_bytes())?;
     let otherwise = "--yes makes the changes that are shown";
     confirm("Make these changes?", otherwise, !options.yes)
 }
@@ -198,7 +189,7 @@ fn notes(plan: &SetupPlan) -> String {
 
 /// Returns a note on why this run leaves the project untrusted. `None` means that trusting it would
 /// only put this change in force; [`done`] then names the command for that.
-fn obstacle_to_trust(place: SetupPlace<'_>, trust: &Trust) -> Result<Option<String>, u8> {
+fn obstacle_to_trust(place: SetupPlace<'_>, trust: &Trust) -> anyhow::Result<Option<String>> {
     let SetupPlace { home, root, .. } = place;
     let how = "then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true).";
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -207,7 +198,7 @@ fn obstacle_to_trust(place: SetupPlace<'_>, trust: &Trust) -> Result<Option<Stri
             "Your home directory lies in this one, so that trusting it trusts all your projects: it is not trusted, and none of this takes effect yet. If that is what you want: look at what they bring, {how}"
         )));
     }
-    let brings = init::active_content(home, root).map_err(failed)?;
+    let brings = init::active_content(home, root)?;
     let not_trusted = "This project is not trusted, so none of this takes effect yet";
     Ok(match trust {
         _ if !brings.is_empty() => Some(format!(

@@ -2,7 +2,9 @@
 //! are named: tools, printed declarations, and rule files of `call_tool --check`.
 
 use crate::get_tools::command::{LintFormat, LintOptions};
-use crate::get_tools::print::{fail, print};
+use crate::get_tools::print::print;
+use crate::start::Failure;
+use anyhow::{Context, anyhow};
 use gemini_tools::answer::to_line;
 use gemini_tools::checks::rules::{MAX_RULE_FILE_BYTES, RuleFile};
 use gemini_tools::ci::{CheckReport, github, junit, sarif};
@@ -23,21 +25,18 @@ const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 
 const MAX_BEGINNING_BYTES: u64 = 512;
 
-pub(crate) fn run(options: &LintOptions) -> u8 {
+pub(crate) fn run(options: &LintOptions) -> anyhow::Result<u8> {
     let root = std::env::current_dir().unwrap_or_default();
     let asks = match (options.refresh, options.mcp) {
         (true, _) => ServersToAsk::All,
         (false, true) => ServersToAsk::Unknown,
         (false, false) => ServersToAsk::None,
     };
-    let looked = if options.files.is_empty() {
-        check_tools(&root, asks).map_err(|message| (message, 1))
+    let mut lint = if options.files.is_empty() {
+        check_tools(&root, asks)?
     } else {
-        check_paths(&options.files, &root).map_err(|message| (message, 2))
-    };
-    let mut lint = match looked {
-        Ok(lint) => lint,
-        Err((message, status)) => return fail(status, &visible(&message)),
+        let unreadable = |e| Failure(2, visible(&format!("{e:#}")).into_owned());
+        check_paths(&options.files, &root).map_err(unreadable)?
     };
     for finding in &mut lint.findings {
         if let Some(Origin::File(path)) = &mut finding.place.origin
@@ -67,24 +66,23 @@ pub(crate) fn run(options: &LintOptions) -> u8 {
         LintFormat::Junit => junit(&report(&lint, &root)),
         LintFormat::Github => github(&report(&lint, &root)),
     };
-    match print(text.as_bytes()) {
-        0 => u8::from(lint.has_errors()),
-        status => status,
-    }
+    print(text.as_bytes())?;
+    Ok(u8::from(lint.has_errors()))
 }
 
-fn check_tools(root: &Path, asks: ServersToAsk) -> Result<Lint, String> {
+fn check_tools(root: &Path, asks: ServersToAsk) -> anyhow::Result<Lint> {
     let project = Project::open(root);
     let of_rules = project.policy(&PolicyOptions::default()).problems;
     let Project { home, settings, .. } = project;
-    let mut lint = lint_tools(&settings, home.as_deref(), root).map_err(|e| e.to_string())?;
+    let lint = lint_tools(&settings, home.as_deref(), root);
+    let mut lint = lint.map_err(|e| anyhow!("{e}"))?;
     lint.findings.extend(of_rules);
     let found = lint_servers(&settings, home.as_deref(), root, asks);
     lint.take_servers(found.servers, found.findings, &found.tools);
     Ok(lint)
 }
 
-fn check_paths(paths: &[PathBuf], root: &Path) -> Result<Lint, String> {
+fn check_paths(paths: &[PathBuf], root: &Path) -> anyhow::Result<Lint> {
     let (home, mut all) = (home(), Lint::default());
     for path in paths {
         if path.is_dir() {
@@ -131,9 +129,9 @@ fn take_rules(all: &mut Lint, path: &Path, text: &str) -> bool {
     is_one
 }
 
-fn files_in(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
-    let failed = |e: std::io::Error| format!("{}: {e}", show_path(directory));
-    let entries = std::fs::read_dir(directory).map_err(failed)?;
+fn files_in(directory: &Path, extension: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(directory);
+    let entries = entries.with_context(|| show_path(directory).into_owned())?;
     let paths = entries.flatten().map(|entry| entry.path());
     let fits = |path: &PathBuf| path.extension().is_some_and(|e| e == extension) && path.is_file();
     let mut files: Vec<PathBuf> = paths.filter(fits).collect();
@@ -141,7 +139,7 @@ fn files_in(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-fn is_tool_file(path: &Path) -> Result<bool, String> {
+fn is_tool_file(path: &Path) -> anyhow::Result<bool> {
     let extension = path.extension().and_then(OsStr::to_str);
     match extension {
         Some("toml") => return Ok(true),
@@ -150,20 +148,21 @@ fn is_tool_file(path: &Path) -> Result<bool, String> {
         _ if path.exists() && !path.is_file() || path.as_os_str() == "-" => return Ok(false),
         _ => {}
     }
+    let name = || show_path(path).into_owned();
     let mut beginning = Vec::new();
-    let file = std::fs::File::open(path).map_err(|e| format!("{}: {e}", show_path(path)))?;
+    let file = std::fs::File::open(path).with_context(name)?;
     let read = file.take(MAX_BEGINNING_BYTES).read_to_end(&mut beginning);
-    read.map_err(|e| format!("{}: {e}", show_path(path)))?;
+    read.with_context(name)?;
     let beginning = beginning.trim_ascii_start();
     let beginning = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning);
     Ok(!beginning.starts_with(b"[") && !beginning.starts_with(b"{"))
 }
 
-fn read(path: &Path) -> Result<String, String> {
+fn read(path: &Path) -> anyhow::Result<String> {
     read_at_most(path, MAX_FILE_BYTES)
 }
 
-fn read_at_most(path: &Path, limit: usize) -> Result<String, String> {
+fn read_at_most(path: &Path, limit: usize) -> anyhow::Result<String> {
     let cancel = with_time_limit(&Cancellation::default());
     let (name, bytes) = if path.as_os_str() == "-" {
         ("standard input".into(), read_stdin(limit, &cancel))
@@ -171,10 +170,10 @@ fn read_at_most(path: &Path, limit: usize) -> Result<String, String> {
         (show_path(path), read_named(path, limit, &cancel))
     };
     let bytes = bytes.map_err(|e| match cancel.check() {
-        Err(interrupted) => format!("{name}: {interrupted}"),
-        Ok(()) => format!("{name}: {e}"),
+        Err(interrupted) => anyhow!("{name}: {interrupted}"),
+        Ok(()) => anyhow!("{name}: {e}"),
     })?;
-    String::from_utf8(bytes).map_err(|_| format!("{name}: it is not text in UTF-8"))
+    String::from_utf8(bytes).map_err(|_| anyhow!("{name}: it is not text in UTF-8"))
 }
 
 fn as_text(lint: &Lint) -> String {

@@ -2,7 +2,9 @@
 
 use crate::get_tools::command::GetToolsOptions;
 use crate::get_tools::format::Format;
-use crate::get_tools::print::{fail, print, warn};
+use crate::get_tools::print::print;
+use crate::start::{Failure, warn};
+use anyhow::bail;
 use gemini_tools::builtin::{self, BuiltinTool, ToolEnv};
 use gemini_tools::custom::Custom;
 use gemini_tools::mcp::{Mcp, McpDeclaration, many};
@@ -25,11 +27,7 @@ use std::sync::Arc;
 const NAMES_IN_QWEN: [(&str, &str); 2] =
     [("replace", "edit"), ("search_file_content", "grep_search")];
 
-pub(crate) fn run(options: &GetToolsOptions) -> u8 {
-    try_run(options).unwrap_or_else(|status| status)
-}
-
-fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
+pub(crate) fn run(options: &GetToolsOptions) -> anyhow::Result<u8> {
     let format = chosen_format(options)?;
     let only = patterns("only", options.only.as_deref())?;
     let exclude = patterns("exclude", options.exclude.as_deref())?.unwrap_or_default();
@@ -85,7 +83,7 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
         }
     }
     shown.warn_of_globs();
-    Ok(print(format.write(&list, options).as_bytes()))
+    print(format.write(&list, options).as_bytes())
 }
 
 fn built_in(shown: &Selection<'_>, is_in_qwen: bool, with_kinds: bool) -> Vec<String> {
@@ -103,7 +101,7 @@ fn built_in(shown: &Selection<'_>, is_in_qwen: bool, with_kinds: bool) -> Vec<St
     list
 }
 
-fn chosen_format(options: &GetToolsOptions) -> Result<Format, u8> {
+fn chosen_format(options: &GetToolsOptions) -> anyhow::Result<Format> {
     let format = match &options.format {
         Some(name) => Format::from_name(name),
         None if options.pretty || options.wrap => Format::default(),
@@ -117,16 +115,16 @@ fn chosen_format(options: &GetToolsOptions) -> Result<Format, u8> {
         if is_set && !is_for {
             let name = options.format.as_deref().unwrap_or("gemini");
             let reason = format!("--{id} does nothing with --format {name}; leave it out.");
-            return Err(fail(2, &reason));
+            bail!(Failure(2, reason));
         }
     }
     Ok(format)
 }
 
-fn patterns(option: &str, globs: Option<&[String]>) -> Result<Option<PatternSet>, u8> {
+fn patterns(option: &str, globs: Option<&[String]>) -> Result<Option<PatternSet>, Failure> {
     let set = globs.map(|globs| PatternSet::for_paths(globs, false));
     set.transpose()
-        .map_err(|e| fail(2, &format!("--{option}: {e}")))
+        .map_err(|e| Failure(2, format!("--{option}: {e}")))
 }
 
 struct Selection<'a> {

@@ -27,8 +27,11 @@ pub use command::command;
 use command::GetToolsOptions;
 
 /// Runs the program and returns its exit status.
-#[must_use]
-pub fn run() -> u8 {
+///
+/// # Errors
+///
+/// Returns why the task could not be done.
+pub fn run() -> anyhow::Result<u8> {
     // A host starts this program without arguments and waits for it. Then nothing needs to be
     // parsed.
     if std::env::args_os().len() <= 1 {

@@ -20,17 +20,14 @@ fn advise_on_hosts(error: &mut clap::Error) {
     }
 }
 
-pub(crate) fn run() -> u8 {
-    if let Some(status) = complete() {
-        return status;
+pub(crate) fn run() -> anyhow::Result<u8> {
+    if let Some(completed) = complete() {
+        return completed;
     }
-    let options = match GetToolsOptions::try_parse() {
-        Ok(options) => options,
-        Err(mut e) => {
-            advise_on_hosts(&mut e);
-            return refuse("get_tools", &e, 2);
-        }
-    };
+    let options = GetToolsOptions::try_parse().map_err(|mut e| {
+        advise_on_hosts(&mut e);
+        refuse(e, 2)
+    })?;
     match options.task {
         Some(Subtask::Config { json, policy }) => config::run(json, &policy),
         Some(Subtask::Show { name }) => show::run(&name),
@@ -49,7 +46,7 @@ pub(crate) fn run() -> u8 {
 
 /// Runs `get_tools complete [--describe] [--] [NAME]`; `None` for another command line. It is not a
 /// clap subcommand, because only shells' completions use it and no help should list it.
-fn complete() -> Option<u8> {
+fn complete() -> Option<anyhow::Result<u8>> {
     let mut words = args_os().skip(1);
     if words.next()? != "complete" {
         return None;

@@ -4,45 +4,40 @@
 
 use crate::get_tools::command::TrustOptions;
 use crate::get_tools::confirm::confirm;
-use crate::get_tools::print::{fail, page, print, warn};
+use crate::get_tools::print::{page, print};
+use crate::start::warn;
+use anyhow::{Context, anyhow, bail};
 use gemini_tools::settings::home;
 use gemini_tools::text::{counted, harmless_lines, show_name, show_path, visible};
 use gemini_tools::trust::{Distrust, Fingerprint, Trust, TrustedBy, list, remove, save};
 use std::path::{Path, PathBuf};
 
-pub(crate) fn run(options: &TrustOptions) -> u8 {
-    let Some(home) = home() else {
-        let reason = "There is no home directory to keep records in: HOME is not set.";
-        return fail(1, reason);
-    };
+pub(crate) fn run(options: &TrustOptions) -> anyhow::Result<u8> {
+    let home = home().context("There is no home directory to keep records in: HOME is not set.")?;
     if let Some(dir) = &options.remove {
         take_back(&home, dir)
     } else if options.list {
         print_list(&home)
     } else if options.status {
         let trust = Trust::judge(Some(&home), Path::new("."));
-        let status = print(format!("{}\n", visible(&trust.to_string())).as_bytes());
-        status.max(u8::from(!trust.is_trusted()))
+        print(format!("{}\n", visible(&trust.to_string())).as_bytes())?;
+        Ok(u8::from(!trust.is_trusted()))
     } else {
-        record(&home, !options.yes).unwrap_or_else(|status| status)
+        record(&home, !options.yes)
     }
 }
 
-fn record(home: &Path, asks: bool) -> Result<u8, u8> {
-    let fail = |message: &str| fail(1, &visible(message));
-    let refused = |trust: &Trust| {
-        let obstacle = trust.obstacle(Some(home));
-        fail(&match obstacle {
-            Some(obstacle) => format!("{trust}. {obstacle}."),
-            None => trust.to_string(),
-        })
+fn record(home: &Path, asks: bool) -> anyhow::Result<u8> {
+    let refused = |trust: &Trust| match trust.obstacle(Some(home)) {
+        Some(obstacle) => anyhow!("{trust}. {obstacle}."),
+        None => anyhow!("{trust}"),
     };
-    let root = std::env::current_dir()
-        .map_err(|e| fail(&format!("The current directory is gone: {e}.")))?;
+    let root = std::env::current_dir();
+    let root = root.map_err(|e| anyhow!("The current directory is gone: {e}."))?;
     let trust = Trust::judge(Some(home), &root);
     match &trust {
         Trust::Trusted(TrustedBy::Home | TrustedBy::Record) => {
-            return Ok(print(format!("{trust}\n").as_bytes()));
+            return print(format!("{trust}\n").as_bytes());
         }
         // The environment and Gemini CLI's list of folders take precedence over a record of trust,
         // which would have no effect.
@@ -51,18 +46,15 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
         }
         _ => {}
     }
-    let seen = Fingerprint::look(&root).map_err(|e| fail(&e.to_string()))?;
+    let seen = Fingerprint::look(&root)?;
     if seen.is_empty() {
-        return Ok(print(b"The project brings nothing that needs trust.\n"));
+        return print(b"The project brings nothing that needs trust.\n");
     }
     let shown = describe(&root, &trust, &seen);
-    let status = if asks {
-        page(&root, shown.as_bytes())
+    if asks {
+        page(&root, shown.as_bytes())?;
     } else {
-        print(shown.as_bytes())
-    };
-    if status != 0 {
-        return Err(status);
+        print(shown.as_bytes())?;
     }
     confirm(
         "Let all this run as you?",
@@ -71,16 +63,15 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
     )?;
     let changes = seen.changes(&root);
     if !changes.is_empty() {
-        let files = changes.join(", ");
-        return Err(fail(&format!("changed meanwhile, look again: {files}")));
+        bail!("changed meanwhile, look again: {}", changes.join(", "));
     }
-    save(home, &root, seen).map_err(|e| fail(&e.to_string()))?;
+    save(home, &root, seen)?;
     // Another source, such as a malformed list of folders, may still take precedence.
     let trust = Trust::judge(Some(home), &root);
     if !trust.is_trusted() {
         return Err(refused(&trust));
     }
-    Ok(print(b"Trusted, until one of these files changes.\n"))
+    print(b"Trusted, until one of these files changes.\n")
 }
 
 /// Describes what trust would put in force: the project's files that need trust, with their whole
@@ -114,7 +105,7 @@ fn body(root: &Path, seen: &Fingerprint, file: &str) -> String {
     lines.collect()
 }
 
-fn print_list(home: &Path) -> u8 {
+fn print_list(home: &Path) -> anyhow::Result<u8> {
     let (records, problems) = list(home);
     let mut text = String::new();
     for record in &records {
@@ -133,31 +124,24 @@ fn print_list(home: &Path) -> u8 {
     for problem in &problems {
         warn(&visible(&problem.to_string()));
     }
-    print(text.as_bytes()).max(u8::from(!problems.is_empty()))
+    print(text.as_bytes())?;
+    Ok(u8::from(!problems.is_empty()))
 }
 
-fn take_back(home: &Path, dir: &Path) -> u8 {
+fn take_back(home: &Path, dir: &Path) -> anyhow::Result<u8> {
     let root = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     // A trailing slash must be removed here, since a missing directory can't be canonicalized.
     let root: PathBuf = root.components().collect();
-    match remove(home, &root) {
-        Err(e) => fail(1, &visible(&e.to_string())),
-        Ok(false) => {
-            let root = show_path(&root);
-            let reason = format!(
-                "There is no record of {}. get_tools trust --list shows them.",
-                visible(&root)
-            );
-            fail(1, &reason)
-        }
-        Ok(true) => {
-            let left = Trust::judge(Some(home), &root);
-            let text = if left.is_trusted() {
-                format!("The record is removed, but the project is still {left}\n")
-            } else {
-                "No longer trusted.\n".to_owned()
-            };
-            print(text.as_bytes())
-        }
+    if !remove(home, &root)? {
+        bail!(
+            "There is no record of {}. get_tools trust --list shows them.",
+            show_path(&root)
+        );
+    }
+    let left = Trust::judge(Some(home), &root);
+    if left.is_trusted() {
+        print(format!("The record is removed, but the project is still {left}\n").as_bytes())
+    } else {
+        print(b"No longer trusted.\n")
     }
 }

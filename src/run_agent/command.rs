@@ -5,13 +5,11 @@
     reason = "the comments of options are their help"
 )]
 
-use crate::start::{approval_modes, refuse};
+use crate::start::approval_modes;
 use clap::{CommandFactory, Parser, ValueEnum};
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
 use std::time::Duration;
-
-const BAD_INPUT: u8 = 42;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -154,15 +152,6 @@ pub(crate) struct RunAgentOptions {
 }
 
 impl RunAgentOptions {
-    /// Parses the command line.
-    ///
-    /// # Errors
-    ///
-    /// Returns the status to exit with; a message, or the help, has been printed.
-    pub(crate) fn read() -> Result<Self, u8> {
-        Self::try_parse().map_err(|e| refuse("run_agent", &e, BAD_INPUT))
-    }
-
     pub(crate) fn written_prompt(&self) -> String {
         let words = self.words.join(" ");
         let parts = self.prompt.iter().chain(Some(&words));

@@ -3,7 +3,8 @@
 use crate::run_agent::command::RunAgentOptions;
 use crate::run_agent::input::Prompt;
 use crate::run_agent::model::Model;
-use crate::run_agent::{bad_input, show, warn};
+use crate::run_agent::{bad_input, show};
+use crate::start::warn;
 use gemini_tools::agent::at_paths;
 use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
 use gemini_tools::agent::event::{Observer, SessionError};

@@ -1,7 +1,7 @@
 //! The observers that show a session, and messages after it.
 
 use crate::run_agent::command::{OutputFormat, RunAgentOptions};
-use crate::run_agent::warn;
+use crate::start::warn;
 use gemini_tools::agent::call::CallRefusal;
 use gemini_tools::agent::event::{Observer, SessionError, SessionEvent};
 use gemini_tools::agent::model_script::ScriptPlayer;
@@ -192,5 +192,4 @@ pub(crate) fn failed_early(options: &RunAgentOptions, error: &SessionError) {
         stats: &Stats::default(),
     };
     answer(options).take(&ended);
-    warn(&error.message);
 }
