@@ -13,6 +13,7 @@ use gemini_tools::tool::{ApprovalMode, Cancellation, Context, ToolError, help};
 use gemini_tools::version;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
@@ -95,6 +96,11 @@ pub fn written(written: io::Result<()>) -> anyhow::Result<u8> {
             .context("Can't write to standard output")
             .map(|()| 0),
     }
+}
+
+/// Returns true if a path of the command line stands for standard input.
+pub fn is_stdin(path: &Path) -> bool {
+    ["-", "/dev/stdin"].map(Path::new).contains(&path)
 }
 
 /// Returns the width to which help is wrapped, in columns.

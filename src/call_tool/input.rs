@@ -1,6 +1,7 @@
 //! Standard input, and the arguments of a call.
 
 use crate::call_tool::options::CallToolOptions;
+use crate::start::is_stdin;
 use gemini_tools::json::{self, MAX_BYTES};
 use gemini_tools::process::{read_named, read_stdin};
 use gemini_tools::session::Session;
@@ -9,8 +10,6 @@ use gemini_tools::tool::{Cancellation, Context, ToolError, from_words};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::OnceLock;
-
-const STANDARD_INPUT: [&str; 2] = ["-", "/dev/stdin"];
 
 pub(crate) fn arguments(
     options: &CallToolOptions,
@@ -52,7 +51,7 @@ pub(crate) fn read_bytes(
     file: &Path,
     cancel: &Cancellation,
 ) -> Result<Vec<u8>, ToolError> {
-    if STANDARD_INPUT.map(Path::new).contains(&file) {
+    if is_stdin(file) {
         return take_stdin(word, cancel);
     }
     read_named(file, MAX_BYTES, cancel)

@@ -2,13 +2,12 @@
 
 use crate::run_agent::bad_input;
 use crate::run_agent::command::RunAgentOptions;
-use crate::run_agent::model::STANDARD_INPUT;
+use crate::start::is_stdin;
 use gemini_tools::agent::event::SessionError;
 use gemini_tools::process::read_stdin;
 use gemini_tools::tool::Cancellation;
 use rustix::io::Errno;
 use std::io::IsTerminal;
-use std::path::Path;
 
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
@@ -26,8 +25,7 @@ pub(crate) fn prompt(
     cancel: &Cancellation,
 ) -> Result<Prompt, SessionError> {
     let written = options.written_prompt();
-    let script = options.model_script.as_deref();
-    let is_script = script.is_some_and(|path| STANDARD_INPUT.map(Path::new).contains(&path));
+    let is_script = options.model_script.as_deref().is_some_and(is_stdin);
     if is_script || std::io::stdin().is_terminal() {
         let text = written.clone();
         return Ok(Prompt { text, written });

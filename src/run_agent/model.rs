@@ -13,8 +13,6 @@ use std::path::Path;
 
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-pub(crate) const STANDARD_INPUT: [&str; 2] = ["-", "/dev/stdin"];
-
 pub(crate) struct Model {
     pub(crate) client: GeminiClient,
     pub(crate) name: String,
@@ -38,7 +36,7 @@ pub(crate) fn script(
             "--record would replace the model script that is played. Name another file.",
         ));
     }
-    let (name, read) = if path == Path::new(STANDARD_INPUT[0]) {
+    let (name, read) = if path == Path::new("-") {
         (Path::new("standard input"), read_stdin(MAX_BYTES, cancel))
     } else {
         (path.as_path(), read_named(path, MAX_BYTES, cancel))
