@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Workspace, lines, wait_until};
+use crate::harness::{Answer, Workspace, lines, wait_until, write};
 
 fn run(ws: &Workspace, lines: &[Value]) -> Answer {
     let text: String = lines
@@ -287,16 +287,21 @@ fn other_forms_are_lines_too() {
 #[test]
 fn output_of_calls_that_run_comes_before_their_answers() {
     let ws = Workspace::new();
-    let command = "echo first; sleep 1.5; echo second";
+    let command = "echo first; until [ -e go ]; do sleep 0.1; done; echo second";
     let lines = [
         json!({"id": "s", "name": "run_shell_command", "args": {"command": command}}),
         json!({"id": "r", "name": "list_directory", "args": {"path": "."}}),
     ];
     let input: String = lines.map(|line| format!("{line}\n")).concat();
     let call = ws.call_tool(&["--batch", "--stream", "--output", "result"]);
-    let answer = call.input(input).unwatched().run();
-    let said: Vec<Value> = answer
-        .text()
+    let call = call.input(input).unwatched();
+    let running = call.in_bash("exec \"$@\" >said").start();
+    let said = ws.dir().join("said");
+    let text = || fs::read_to_string(&said).unwrap_or_default();
+    wait_until("live output", || text().contains("first"));
+    write(&ws.dir().join("go"), b"");
+    assert_eq!(running.finish().status(), 0);
+    let said: Vec<Value> = text()
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
