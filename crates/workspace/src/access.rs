@@ -82,14 +82,10 @@ fn owners(stat: &Stat) -> (u32, u32) {
 ///
 /// Returns the name of the attribute that can't be kept, and why.
 fn keep_attributes(from: &File, to: &File) -> Result<(), (String, Errno)> {
-    let list = |file| attributes(file).map_err(|e| ("list of attributes".to_owned(), e));
-    let (kept, inherited) = (list(from)?, list(to)?);
+    let list = |e| ("list of attributes".to_owned(), e);
+    let kept = attributes(from).map_err(list)?;
     let attribute = |name: &[u8], errno| (format!("attribute {}", show_name(name)), errno);
-    for name in names(&inherited).filter(|name| is_access_list(name)) {
-        if !names(&kept).any(|kept| kept == name) {
-            rustix::fs::fremovexattr(to, name).map_err(|e| attribute(name, e))?;
-        }
-    }
+    remove_other_lists(&kept, to).map_err(list)?;
     for name in names(&kept).filter(|name| !is_of_the_content(name)) {
         let value = match value(from, name) {
             Ok(value) => value,
@@ -107,6 +103,35 @@ fn keep_attributes(from: &File, to: &File) -> Result<(), (String, Errno)> {
                 return Err(attribute(name, e));
             }
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Gives a file the access lists that another one has, and no others. Where they are on two file
+/// systems nothing is changed, because one of them may have no access lists: the list that the
+/// other file had was lost then when that was copied.
+///
+/// # Errors
+///
+/// Returns the operating system's error.
+pub(crate) fn keep_lists(from: &File, to: &File) -> Result<(), Errno> {
+    if rustix::fs::fstat(from)?.st_dev != rustix::fs::fstat(to)?.st_dev {
+        return Ok(());
+    }
+    let kept = attributes(from)?;
+    remove_other_lists(&kept, to)?;
+    for name in names(&kept).filter(|name| is_access_list(name)) {
+        rustix::fs::fsetxattr(to, name, &value(from, name)?, XattrFlags::empty())?;
+    }
+    Ok(())
+}
+
+fn remove_other_lists(kept: &[u8], file: &File) -> Result<(), Errno> {
+    let present = attributes(file)?;
+    for name in names(&present).filter(|name| is_access_list(name)) {
+        if !names(kept).any(|kept| kept == name) {
+            rustix::fs::fremovexattr(file, name)?;
         }
     }
     Ok(())

@@ -6,11 +6,11 @@
 //! the steps may take away the name by which the file is found.
 
 use super::{ChangeSet, ChangedFile, JournalEntry, Obstacle, ToolError, unwritten};
-use crate::Workspace;
 use crate::journal::{
     ContentStamp, FileId, FileState, Intent, IntentRecord, KeptContent, ModeRecord, RewriteRecord,
     StepRecord, UndoRecord, clone_or_copy, look, open_writable, set_mode, state,
 };
+use crate::{Workspace, access};
 use gemini_tools_core::tool::Cancellation;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Dir, Mode, OFlags, RawMode, fchmod, fstat, openat};
@@ -271,17 +271,19 @@ impl<'w> ChangeSet<'w> {
             return Err(Errno::STALE.into());
         }
         let content = self.intent.kept(content)?;
-        if is_equal(&locked.file, &content)? {
-            return Ok(());
-        }
-        let old = self.intent.kept(&rewrite.old)?;
-        let new = self.intent.kept(&rewrite.new)?;
-        if !is_between(&locked.file, &old, &new)? {
-            return Err(Errno::STALE.into());
-        }
         let mode = fstat(&file)?.st_mode & 0o7777;
-        write_over(&content, &mut file)?;
-        // Writing takes away set-user-ID and set-group-ID.
+        if !is_equal(&locked.file, &content)? {
+            let old = self.intent.kept(&rewrite.old)?;
+            let new = self.intent.kept(&rewrite.new)?;
+            if !is_between(&locked.file, &old, &new)? {
+                return Err(Errno::STALE.into());
+            }
+            write_over(&content, &mut file)?;
+        }
+        // A command that copies access with contents (`cp -p`) may have opened the file to others.
+        // Only its owner can take that back.
+        let _ = access::keep_lists(&content, &file);
+        // Writing takes away set-user-ID and set-group-ID, and a list changes the mode.
         if fstat(&file)?.st_mode & 0o7777 != mode {
             fchmod(&file, Mode::from_raw_mode(mode as RawMode))?;
         }
