@@ -747,6 +747,19 @@ fn a_root_that_was_moved_meanwhile_is_not_undone_in_part() {
     assert!(undo(&ws, &[], &before, &after, line).is_none(), "{line}");
 }
 
+/// Undoes by these words, and returns the system calls of some kinds, with the paths of open files.
+fn undo_traced(ws: &Workspace, kinds: &str, args: &[&str]) -> String {
+    let call_tool = crate::harness::executable("call_tool");
+    let call_tool = call_tool.to_str().expect("text");
+    let trace = [
+        "-f", "-y", "-o", "../calls", "-e", kinds, call_tool, "--undo",
+    ];
+    let args = [&trace, args].concat();
+    let undone = ws.program("strace".as_ref(), &args).unwatched().run();
+    assert_eq!(undone.status(), 0, "{}", undone.shown());
+    fs::read_to_string(ws.dir().join("../calls")).expect("text")
+}
+
 #[test]
 fn many_files_come_back_with_one_flush_of_their_file_system() {
     if !page::is_installed("strace") {
@@ -758,23 +771,34 @@ fn many_files_come_back_with_one_flush_of_their_file_system() {
     }
     let before = snapshot(&ws);
     run(&ws, "rm -r d");
-    let call_tool = crate::harness::executable("call_tool");
-    let call_tool = call_tool.to_str().expect("text");
-    let args = [
-        "-f",
-        "-o",
-        "../calls",
-        "-e",
-        "trace=fdatasync,fsync,syncfs",
-        call_tool,
-        "--undo",
-    ];
-    let undone = ws.program("strace".as_ref(), &args).unwatched().run();
-    assert_eq!(undone.status(), 0, "{}", undone.shown());
+    let calls = undo_traced(&ws, "trace=fdatasync,fsync,syncfs", &[]);
     assert_eq!(snapshot(&ws), before);
-    let calls = fs::read_to_string(ws.dir().join("../calls")).expect("text");
     assert!(calls.contains("syncfs"), "{calls}");
     assert!(calls.lines().count() < 30, "{calls}");
+}
+
+#[test]
+fn an_undo_of_several_commands_reads_each_line_of_the_journal_once() {
+    if !page::is_installed("strace") {
+        return skipped("strace");
+    }
+    let ws = Workspace::new();
+    for number in 0..8 {
+        run(&ws, &format!("echo {number} >> a"));
+    }
+    let calls = undo_traced(&ws, "trace=read,write", &["--since", "1h"]);
+    let count = |call: &str| {
+        let calls = calls.lines().filter(|line| line.contains(call));
+        let calls = calls.filter(|line| line.contains("/log>"));
+        calls
+            .filter_map(|line| line.rsplit(" = ").next()?.parse::<usize>().ok())
+            .sum::<usize>()
+    };
+    let (read, written) = (count("read("), count("write("));
+    assert!(
+        written > 0 && read < 3 * written,
+        "{read} of {written}: {calls}"
+    );
 }
 
 #[test]

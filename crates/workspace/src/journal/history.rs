@@ -4,19 +4,21 @@ use super::entry::{JournalEntry, OldContent};
 use super::{Journal, SCRIPT_RUNNERS, place};
 use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 const GONE: &str = "it is not in the journal any more";
 
 /// All entries of a journal, in the order in which the changes were made.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct History {
     /// The entries, oldest first.
     pub entries: Vec<JournalEntry>,
     by_id: HashMap<String, usize>,
     /// Maps the index of each entry that is undone to the index of the entry that has undone it.
     undone_by: HashMap<usize, usize>,
+    /// How many bytes of the log of each hour have been read.
+    read: HashMap<u64, u64>,
 }
 
 /// The conditions that an entry must meet to be chosen.
@@ -45,7 +47,8 @@ impl Journal {
         let (Some(home), own) = (&self.home, &self.caller().session) else {
             return Vec::new();
         };
-        let history = History::load_from(home, time / place::HOUR_MILLIS).unwrap_or_default();
+        let mut history = History::default();
+        let _ = history.read_on(home, time / place::HOUR_MILLIS);
         let later = history.entries.into_iter().filter(|entry| entry.at >= time);
         let later = later.map(|entry| (entry.session == *own, entry));
         let may_be_started = |entry: &JournalEntry| {
@@ -68,18 +71,20 @@ impl History {
     /// Returns an error of the operating system's kind. It names the directory that can't be read,
     /// or that others may use, and says what to do.
     pub fn load(home: &Path) -> io::Result<Self> {
-        Self::load_from(home, 0)
+        let mut history = Self::default();
+        history.read_on(home, 0)?;
+        Ok(history)
     }
 
-    fn load_from(home: &Path, first_hour: u64) -> io::Result<Self> {
+    /// Reads what was written to the journal since it was read, in the logs from an hour on.
+    pub(super) fn read_on(&mut self, home: &Path, first_hour: u64) -> io::Result<()> {
         let journal = place::journal(home);
         let fail = |path: &Path, e: Errno| {
             io::Error::new(io::Error::from(e).kind(), place::complaint(path, e))
         };
         let Some(dir) = place::open(&journal).map_err(|e| fail(&journal, e))? else {
-            return Ok(Self::default());
+            return Ok(());
         };
-        let mut entries = Vec::new();
         let hours = place::hours(&dir)?;
         for hour in hours.into_iter().filter(|hour| *hour >= first_hour) {
             // Another call may be removing the directory of the hour.
@@ -92,8 +97,9 @@ impl History {
                 Err(Errno::NOENT) => continue,
                 file => file.map_err(|e| fail(&path.join(place::LOG), e))?,
             };
-            let mut log = Vec::new();
-            file.read_to_end(&mut log)?;
+            let (mut log, read) = (Vec::new(), self.read.entry(hour).or_default());
+            file.seek(SeekFrom::Start(*read))?;
+            *read += file.read_to_end(&mut log)? as u64;
             let kept: HashSet<String> = place::names(&hour_dir)?.into_iter().collect();
             // A line that was cut because the disk was full does not parse, and is skipped.
             let lines = log.split(|byte| *byte == b'\n');
@@ -104,20 +110,20 @@ impl History {
                 if !matches!(entry.old_content, OldContent::Lost(_)) && !kept.contains(&entry.id) {
                     entry.old_content = OldContent::Lost(GONE.to_owned());
                 }
-                entries.push(entry);
+                self.by_id.insert(entry.id.clone(), self.entries.len());
+                self.entries.push(entry);
             }
         }
-        Ok(Self::from_entries(entries))
+        self.undone_by = self.find_undone();
+        Ok(())
     }
 
-    fn from_entries(entries: Vec<JournalEntry>) -> Self {
-        let ids = entries.iter().enumerate();
-        let by_id: HashMap<String, usize> = ids.map(|(i, entry)| (entry.id.clone(), i)).collect();
+    fn find_undone(&self) -> HashMap<usize, usize> {
         let mut undone_by = HashMap::new();
         // For each path, the oldest entry that an undo has undone, and that undo.
         let mut reached: HashMap<&str, (usize, usize)> = HashMap::new();
         // The newest entries come first, because an undo that was itself undone does not count.
-        for (i, entry) in entries.iter().enumerate().rev() {
+        for (i, entry) in self.entries.iter().enumerate().rev() {
             if undone_by.contains_key(&i) {
                 continue;
             }
@@ -129,7 +135,7 @@ impl History {
                 undone_by.insert(i, *by);
                 continue;
             }
-            let undone = entry.undoes.iter().filter_map(|id| by_id.get(id));
+            let undone = entry.undoes.iter().filter_map(|id| self.by_id.get(id));
             // The clock may have been put back since: then what is undone comes later.
             for other in undone.copied().filter(|other| *other != i) {
                 undone_by.insert(other, i);
@@ -139,11 +145,7 @@ impl History {
                 }
             }
         }
-        Self {
-            entries,
-            by_id,
-            undone_by,
-        }
+        undone_by
     }
 
     /// Returns the entry with an id.
@@ -206,13 +208,6 @@ impl History {
         };
         let chosen: Vec<usize> = chosen.iter().copied().filter(stays).collect();
         self.by_command(&chosen, true)
-    }
-
-    /// Returns this history with what was written to the journal since, at the end.
-    pub(super) fn with_newer(&self, home: &Path) -> Self {
-        let newer = Self::load(home).unwrap_or_default().entries.into_iter();
-        let newer = newer.filter(|entry| !self.by_id.contains_key(&entry.id));
-        Self::from_entries(self.entries.iter().cloned().chain(newer).collect())
     }
 
     /// Returns the indices of the entries that a filter chooses, newest first.

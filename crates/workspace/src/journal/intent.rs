@@ -179,6 +179,8 @@ pub(crate) struct Intent {
     dir: OwnedFd,
     name: String,
     file: File,
+    /// True if another process has begun the change.
+    is_left: bool,
 }
 
 impl Intent {
@@ -203,6 +205,7 @@ impl Intent {
                     dir,
                     name,
                     file,
+                    is_left: false,
                 });
             }
         }
@@ -255,6 +258,7 @@ impl Intent {
                     dir,
                     name,
                     file,
+                    is_left: true,
                 },
                 record,
             ))
@@ -334,7 +338,8 @@ impl Intent {
         // A killed process may have appended only some of the lines, and the last one in part: the
         // system can end a write between two pages. So each entry is looked for.
         let mut log = Vec::new();
-        if let Some(hour) = self.hour(first.at)
+        if self.is_left
+            && let Some(hour) = self.hour(first.at)
             && let Ok(mut file) = place::open_file(&hour, place::LOG)
             && file.read_to_end(&mut log).is_err()
         {

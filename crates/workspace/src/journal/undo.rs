@@ -14,7 +14,7 @@ mod whole;
 use super::backup::ChangeOrigin;
 use super::entry::{ContentStamp, FileState, JournalEntry, NodeKind, OldContent};
 use super::history::History;
-use super::keeper::{clone_or_copy, new_id, read, state};
+use super::keeper::{clone_or_copy, new_id, now, read, state};
 use super::{node, place};
 use crate::edit::{SHOWN_BYTES, diff_texts};
 use crate::write::{Target, is_lost_race};
@@ -122,6 +122,7 @@ impl Undo<'_> {
             Run::new(self, home, history, [&call, &call]).take_back(part, &mut outcomes);
             return outcomes;
         }
+        let (mut newer, hour) = (history.clone(), now() / place::HOUR_MILLIS);
         let mut undone_before = HashMap::new();
         let is_refused = |outcomes: &[FileOutcome]| {
             let mut refused = outcomes.iter().map(|outcome| &outcome.refused);
@@ -139,29 +140,30 @@ impl Undo<'_> {
                 continue;
             }
             let paths = (part.iter()).map(|index| (history.entries[*index].path(), *index));
-            let history = history.with_newer(home);
-            if part.iter().all(|i| history.undone_by(*i).is_some()) {
+            if part.iter().all(|i| newer.undone_by(*i).is_some()) {
                 undone_before.extend(paths);
                 continue;
             }
             for (path, _) in paths {
                 undone_before.remove(&path);
             }
-            let run = Run::new(self, home, &history, [&call, &new_id()]);
+            let run = Run::new(self, home, &newer, [&call, &new_id()]);
             run.take_back(part, &mut outcomes);
+            // What can't be read counts as done by others, which is not undone.
+            let _ = newer.read_on(home, hour);
         }
         // What was undone before may have been changed since. The oldest entry of a path tells.
         let mut rest: Vec<usize> = undone_before.into_values().collect();
         rest.sort_unstable_by(|one, other| other.cmp(one));
         if !rest.is_empty() && !is_refused(&outcomes) {
-            let (history, mut found) = (history.with_newer(home), Vec::new());
             let look = Undo {
                 memory: self.memory.clone(),
                 is_explained: true,
                 cancel: self.cancel.clone(),
                 ..*self
             };
-            Run::new(&look, home, &history, [&call, &call]).take_back(&rest, &mut found);
+            let mut found = Vec::new();
+            Run::new(&look, home, &newer, [&call, &call]).take_back(&rest, &mut found);
             for outcome in &mut found {
                 let reason = "was changed since".to_owned();
                 if let (false, Some(index)) = (outcome.diff.is_empty(), outcome.undone.pop()) {
