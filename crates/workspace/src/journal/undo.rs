@@ -12,7 +12,7 @@ mod steps;
 mod whole;
 
 use super::backup::ChangeOrigin;
-use super::entry::{ContentStamp, FileState, JournalEntry, NodeKind, OldContent};
+use super::entry::{ContentStamp, FileId, FileState, JournalEntry, NodeKind, OldContent};
 use super::history::History;
 use super::keeper::{clone_or_copy, new_id, now, read, state};
 use super::{node, place};
@@ -186,7 +186,7 @@ impl<'a> Run<'a> {
             history,
             call,
             command,
-            restored: restored(history),
+            origins: origins(history),
             kept: kept(history),
         }
     }
@@ -267,14 +267,26 @@ fn kept(history: &History) -> HashMap<ContentStamp, Vec<usize>> {
     kept
 }
 
-fn restored(history: &History) -> HashMap<ContentStamp, ContentStamp> {
-    let pair = |undo: &JournalEntry| {
-        let oldest = history.entry(undo.undoes.last()?)?;
-        let after = undo.after.as_ref()?.stamp;
-        let before = oldest.before.as_ref()?.stamp;
-        (oldest.path() == undo.path() && after != before).then_some((after, before))
-    };
-    history.entries.iter().filter_map(pair).collect()
+/// Maps the stamp of what an undo has put in place to that of the file that had this content before
+/// any undo, and to the file that it stands for, whatever is written into it later.
+fn origins(history: &History) -> HashMap<ContentStamp, (ContentStamp, FileId)> {
+    let mut origins: HashMap<_, (ContentStamp, FileId)> = HashMap::new();
+    for entry in &history.entries {
+        let oldest = entry.undoes.last().and_then(|id| history.entry(id));
+        let oldest = oldest.filter(|oldest| oldest.path() == entry.path());
+        let before = oldest.unwrap_or(entry).before.as_ref();
+        if let Some((before, after)) = before.zip(entry.after.as_ref()) {
+            let (before, after) = (before.stamp, after.stamp);
+            let origin = origins.get(&before).copied();
+            let origin = origin.unwrap_or((before, before.file()));
+            if oldest.is_some() {
+                origins.insert(after, origin);
+            } else if before.file() == after.file() {
+                origins.entry(after).or_insert((after, origin.1));
+            }
+        }
+    }
+    origins
 }
 
 struct Run<'a> {
@@ -284,7 +296,7 @@ struct Run<'a> {
     /// The id of the undo, and that of what is undone together as a whole.
     call: String,
     command: String,
-    restored: HashMap<ContentStamp, ContentStamp>,
+    origins: HashMap<ContentStamp, (ContentStamp, FileId)>,
     kept: HashMap<ContentStamp, Vec<usize>>,
 }
 
@@ -480,17 +492,14 @@ impl Run<'_> {
 
     /// An undo writes old content to a new file, which has another stamp. Returns the stamp of the
     /// file that had the content before any undo.
-    fn original(&self, mut stamp: ContentStamp) -> ContentStamp {
-        // `restored` leads from the stamp of each such file to that of an earlier one. The number
-        // of steps is limited to its size, because entries that another program has written could
-        // refer to each other in a circle.
-        for _ in 0..self.restored.len() {
-            match self.restored.get(&stamp) {
-                Some(earlier) => stamp = *earlier,
-                None => break,
-            }
-        }
-        stamp
+    fn original(&self, stamp: ContentStamp) -> ContentStamp {
+        self.origins.get(&stamp).map_or(stamp, |origin| origin.0)
+    }
+
+    /// Returns the file that a file with this stamp stands for, if an undo has put it in its place.
+    fn file_of(&self, stamp: ContentStamp) -> FileId {
+        let origin = self.origins.get(&stamp);
+        origin.map_or(stamp.file(), |origin| origin.1)
     }
 
     fn backup(&self, entry: &JournalEntry) -> PathBuf {

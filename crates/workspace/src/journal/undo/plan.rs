@@ -216,7 +216,7 @@ impl Present {
                 continue;
             };
             // If an earlier undo has created this file in place of another one, it counts as that.
-            let of_file: &mut Vec<_> = names.entry(run.original(now.stamp).file()).or_default();
+            let of_file: &mut Vec<_> = names.entry(run.file_of(now.stamp)).or_default();
             of_file.push(path.clone());
             if !goal.has_content {
                 let of_content: &mut Vec<_> = leaving.entry(run.original(now.stamp)).or_default();
@@ -242,7 +242,7 @@ impl Present {
             now.is_some_and(|now| !claimed.contains(&now.stamp.file()))
         };
         let has_content = |path: &&PathBuf| goals.by_path[*path].has_content;
-        let files = HashSet::from([file, run.original(first.stamp).file()]);
+        let files = HashSet::from([file, run.file_of(first.stamp)]);
         let same = files.iter().filter_map(|file| self.names.get(file));
         let same = same.flatten().filter(|_| former.is_linked);
         let leaving = self
@@ -386,7 +386,7 @@ impl Planner {
                 let now = goals.now(path);
                 now.is_some_and(|now| now.stamp.file() == file)
             };
-            let original = run.original(now.stamp).file();
+            let original = run.file_of(now.stamp);
             let names = present.names.get(&original).into_iter().flatten();
             let names = names.filter(is_of_it).count() as u64;
             let others_then = links(then).saturating_sub(former.paths.len() as u64);

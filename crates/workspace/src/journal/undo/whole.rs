@@ -64,9 +64,12 @@ impl Run<'_> {
     /// Returns true if a present file is the one that had the stamp `former`. A file that an undo
     /// has made for another one is not, though it may have got the same inode.
     pub(super) fn is_file(&self, now: ContentStamp, former: ContentStamp) -> bool {
-        let stands_for = self.original(now).file();
-        now.file() == former.file()
-            && (stands_for == former.file() || stands_for == self.original(former).file())
+        now.file() == former.file() && self.stands_for(now, former)
+    }
+
+    /// Returns true if a file is the former one, or one that undos have put in its place.
+    fn stands_for(&self, now: ContentStamp, former: ContentStamp) -> bool {
+        [former.file(), self.file_of(former)].contains(&self.file_of(now))
     }
 
     /// Finds a name of the file that had this stamp. If there is none, finds one of a file that an
@@ -91,7 +94,7 @@ impl Run<'_> {
                 return Ok(Some((path, found)));
             } else if found.is_directory() && std::fs::read_dir(&path).is_err() {
                 unseen.get_or_insert(path);
-            } else if found.is_file() && self.original(found.stamp).file() == former.file() {
+            } else if found.is_file() && self.stands_for(found.stamp, former) {
                 made.get_or_insert((path, found));
             }
         }
