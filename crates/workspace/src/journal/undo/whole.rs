@@ -160,7 +160,9 @@ impl Whole<'_, '_> {
                 .values_mut()
                 .for_each(|outcome| outcome.is_done = true);
         }
-        if self.run.undo.is_explained || is_done {
+        // A part of an undo is recorded even so, or it would not go along when that is taken back.
+        let is_alone = self.run.call == self.run.command;
+        if self.run.undo.is_explained || is_done && is_alone {
             return;
         }
         match self.keep(&plan) {
