@@ -124,13 +124,9 @@ impl Undo<'_> {
         }
         let (mut newer, hour) = (history.clone(), now() / place::HOUR_MILLIS);
         let mut undone_before = HashMap::new();
-        let is_refused = |outcomes: &[FileOutcome]| {
-            let mut refused = outcomes.iter().map(|outcome| &outcome.refused);
-            refused.any(|refused| !refused.is_empty())
-        };
         for part in &parts {
             let index = part[0];
-            if is_refused(&outcomes) {
+            if is_refused(outcomes.iter()) {
                 let reason = "waits for the undo of what came later".to_owned();
                 outcomes.push(FileOutcome {
                     path: history.entries[index].path().into_owned(),
@@ -155,7 +151,7 @@ impl Undo<'_> {
         // What was undone before may have been changed since. The oldest entry of a path tells.
         let mut rest: Vec<usize> = undone_before.into_values().collect();
         rest.sort_unstable_by(|one, other| other.cmp(one));
-        if !rest.is_empty() && !is_refused(&outcomes) {
+        if !rest.is_empty() && !is_refused(outcomes.iter()) {
             let look = Undo {
                 memory: self.memory.clone(),
                 is_explained: true,
@@ -211,13 +207,9 @@ impl<'a> Run<'a> {
                 .into_iter()
                 .partition(|path| by_path[path].iter().any(|index| run.entry(*index).memory));
             outcomes.extend(run.whole(&order, &by_path));
-            let is_refused = outcomes.iter().any(|outcome| !outcome.refused.is_empty());
-            if !is_refused {
-                outcomes.extend(
-                    alone
-                        .iter()
-                        .map(|path| run.file(path, &by_path[path], &new_id())),
-                );
+            if !is_refused(outcomes.iter()) {
+                let alone = alone.iter();
+                outcomes.extend(alone.map(|path| run.file(path, &by_path[path], &new_id())));
             }
             return;
         }
@@ -233,7 +225,7 @@ impl<'a> Run<'a> {
             if oldest.is_some_and(was_linked) {
                 let alone = HashMap::from([(path.clone(), by_path[&path].clone())]);
                 let linked = run.whole(std::slice::from_ref(&path), &alone);
-                if linked.iter().all(|outcome| outcome.refused.is_empty()) {
+                if !is_refused(linked.iter()) {
                     is_first = false;
                     outcomes.extend(linked);
                     continue;
@@ -245,6 +237,10 @@ impl<'a> Run<'a> {
             outcomes.push(outcome);
         }
     }
+}
+
+fn is_refused<'o>(mut outcomes: impl Iterator<Item = &'o FileOutcome>) -> bool {
+    outcomes.any(|outcome| !outcome.refused.is_empty())
 }
 
 fn kept(history: &History) -> HashMap<ContentStamp, Vec<usize>> {
@@ -313,10 +309,9 @@ impl Run<'_> {
 
     fn file(&self, path: &Path, chosen: &[usize], id: &str) -> FileOutcome {
         let refuse = |e: &ToolError| {
-            let reason = format!("can't be written: {}", e.to_string().trim_end_matches('.'));
-            let refusal = |index: &usize| UndoRefusal {
-                index: *index,
-                reason: reason.clone(),
+            let refusal = |&index: &usize| UndoRefusal {
+                index,
+                reason: steps::said(e),
             };
             FileOutcome {
                 path: path.to_owned(),

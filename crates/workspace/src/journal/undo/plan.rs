@@ -365,11 +365,12 @@ impl Planner {
         let first = &goals.by_path[&former.paths[0]];
         let then = first.then.as_ref();
         let file = now.stamp.file();
+        let is_it =
+            |state: Option<&FileState>| state.is_some_and(|state| state.stamp.file() == file);
         let is_others = goals.others.contains_key(at);
         let mut anchor = is_others.then(|| at.clone());
         for path in &former.paths {
-            let now = goals.by_path[path].file_now();
-            if now.is_some_and(|now| now.stamp.file() == file) {
+            if is_it(goals.now(path)) {
                 self.staying.insert(path.clone());
                 anchor.get_or_insert_with(|| path.clone());
             }
@@ -382,13 +383,9 @@ impl Planner {
         if !has_content && (may_differ() || !then.is_some_and(is_same)) {
             let links =
                 |state: Option<&FileState>| state.and_then(|state| state.links).unwrap_or(1);
-            let is_of_it = |path: &&PathBuf| {
-                let now = goals.now(path);
-                now.is_some_and(|now| now.stamp.file() == file)
-            };
             let original = run.file_of(now.stamp);
             let names = present.names.get(&original).into_iter().flatten();
-            let names = names.filter(is_of_it).count() as u64;
+            let names = names.filter(|path| is_it(goals.now(path))).count() as u64;
             let others_then = links(then).saturating_sub(former.paths.len() as u64);
             match former.source(goals) {
                 _ if links(Some(now)) > names + others_then => {
@@ -403,15 +400,10 @@ impl Planner {
         // name.
         let is_changed = |path| {
             let goal: &Goal = &goals.by_path[path];
-            let is_there = goal
-                .now
-                .as_ref()
-                .is_some_and(|now| now.stamp.file() == file);
-            let was_left = || goal.passed.iter().any(|state| state.mode == now.mode);
-            if is_there {
+            if is_it(goal.now.as_ref()) {
                 goal.mode_change == ModeChange::Ours
             } else {
-                was_left()
+                goal.passed.iter().any(|state| state.mode == now.mode)
             }
         };
         let mode = then.map_or(0, |then| then.mode);

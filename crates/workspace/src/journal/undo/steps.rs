@@ -43,10 +43,7 @@ impl Whole<'_, '_> {
             .collect();
         let (entries, lost) = changes.into_entries();
         match self.change(plan, entries) {
-            Err(obstacle) => {
-                self.obstacles = vec![obstacle];
-                self.refuse();
-            }
+            Err(obstacle) => self.refuse(vec![obstacle]),
             Ok(not_written) => {
                 let all = reached.len();
                 let some = || format!("{lost} of its {all} changes could not be kept");
@@ -109,7 +106,7 @@ fn flush(set: &ChangeSet<'_>) -> Result<(), Obstacle> {
     Ok(())
 }
 
-fn said(e: &ToolError) -> String {
+pub(super) fn said(e: &ToolError) -> String {
     format!("can't be written: {}", e.to_string().trim_end_matches('.'))
 }
 

@@ -5,7 +5,7 @@
 //! goals. No link on the way to a path is followed.
 
 use super::plan::{Goals, Obstacle, Plan, SHARED, plan};
-use super::{FileOutcome, Run, UndoRefusal};
+use super::{FileOutcome, Run, UndoRefusal, is_refused};
 use crate::journal::command::{Access, CommandChanges, UndoOrigin};
 use crate::journal::entry::{ContentStamp, FileState};
 use crate::journal::keeper::{now, state};
@@ -130,11 +130,7 @@ pub(super) fn look(workspace: &Workspace, path: &Path) -> Result<Option<FileStat
 
 impl Whole<'_, '_> {
     fn undo(&mut self) {
-        let is_refused = self
-            .outcomes
-            .values()
-            .any(|outcome| !outcome.refused.is_empty());
-        if is_refused || !self.obstacles.is_empty() {
+        if is_refused(self.outcomes.values()) || !self.obstacles.is_empty() {
             // The plan, which is not made now, would have found these obstacles. They are added, so
             // that the caller learns of all obstacles at once.
             let shared = self
@@ -142,16 +138,14 @@ impl Whole<'_, '_> {
                 .shared
                 .iter()
                 .filter(|path| !self.goals.by_path[*path].is_optional);
-            self.obstacles
-                .extend(shared.map(|path| (path.clone(), SHARED.to_owned())));
-            return self.refuse();
+            let shared = shared.map(|path| (path.clone(), SHARED.to_owned()));
+            let obstacles = std::mem::take(&mut self.obstacles).into_iter();
+            let obstacles = obstacles.chain(shared).collect();
+            return self.refuse(obstacles);
         }
         let plan = match plan(&mut self.goals, self.run) {
             Ok(plan) => plan,
-            Err(obstacles) => {
-                self.obstacles = obstacles;
-                return self.refuse();
-            }
+            Err(obstacles) => return self.refuse(obstacles),
         };
         self.describe();
         let is_done = plan.contents().next().is_none() && plan.modes.is_empty();
@@ -167,19 +161,16 @@ impl Whole<'_, '_> {
         }
         match self.keep(&plan) {
             Ok(changes) => self.carry_out(&plan, changes),
-            Err(obstacles) => {
-                self.obstacles = obstacles;
-                self.refuse();
-            }
+            Err(obstacles) => self.refuse(obstacles),
         }
     }
 
-    pub(super) fn refuse(&mut self) {
+    pub(super) fn refuse(&mut self, obstacles: Vec<Obstacle>) {
         for outcome in self.outcomes.values_mut() {
             (outcome.is_done, outcome.diff) = (false, String::new());
             outcome.undone.clear();
         }
-        for (path, reason) in std::mem::take(&mut self.obstacles) {
+        for (path, reason) in obstacles {
             // An obstacle may be at a path without an entry, such as a directory that was created
             // for a file. It is reported for a chosen path below it.
             let is_chosen = self.by_path.contains_key(&path);
