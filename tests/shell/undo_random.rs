@@ -686,6 +686,18 @@ fn what_an_undo_gave_back_counts_as_seen() {
 }
 
 #[test]
+fn a_change_that_was_made_again_by_hand_can_be_undone_again() {
+    let ws = Workspace::new().file("a", "a\n");
+    let (before, line) = (snapshot(&ws), "echo x > a");
+    run(&ws, line);
+    let after = snapshot(&ws);
+    let id = undo(&ws, &[], &before, &after, line).expect("an id");
+    fs::write(ws.path("a"), "x\n").expect("written");
+    undo(&ws, &[&id], &after, &after, line);
+    undo(&ws, &[], &before, &before, line);
+}
+
+#[test]
 fn the_history_of_an_id_lists_what_it_stands_for() {
     let ws = Workspace::new().file("a", "a\n").file("b", "b\n");
     run(&ws, "echo x > a; echo x > b");

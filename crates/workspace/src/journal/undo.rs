@@ -145,7 +145,7 @@ impl Undo<'_> {
             }
             let run = Run::new(self, home, &newer, [&call, &new_id()]);
             run.take_back(part, &mut outcomes);
-            // What can't be read counts as done by others, which is not undone.
+            // What this undo has written and can't be read counts as done by others: it is refused.
             let _ = newer.read_on(home, hour);
         }
         // What was undone before may have been changed since. The oldest entry of a path tells.

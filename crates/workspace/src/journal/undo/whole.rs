@@ -5,7 +5,7 @@
 //! goals. No link on the way to a path is followed.
 
 use super::plan::{Goals, Obstacle, Plan, SHARED, plan};
-use super::{FileOutcome, Run, UndoRefusal, is_refused};
+use super::{FileOutcome, Run, UNDO, UndoRefusal, is_refused};
 use crate::journal::command::{Access, CommandChanges, UndoOrigin};
 use crate::journal::entry::{ContentStamp, FileState};
 use crate::journal::keeper::{now, state};
@@ -154,9 +154,12 @@ impl Whole<'_, '_> {
                 .values_mut()
                 .for_each(|outcome| outcome.is_done = true);
         }
-        // A part of an undo is recorded even so, or it would not go along when that is taken back.
-        let is_alone = self.run.call == self.run.command;
-        if self.run.undo.is_explained || is_done && is_alone {
+        // An undo that is taken back no longer stands, even if nothing was left to do for that.
+        let history = self.run.history;
+        let stands =
+            |i: &usize| history.entries[*i].tool == UNDO && history.undone_by(*i).is_none();
+        let is_redo = self.by_path.values().flatten().any(stands);
+        if self.run.undo.is_explained || is_done && !is_redo {
             return;
         }
         match self.keep(&plan) {
