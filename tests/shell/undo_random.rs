@@ -64,8 +64,8 @@ fn command(random: &mut Random) -> String {
         24 => format!("echo new > {a}; chmod 444 {a}"),
         25 => format!("chmod 755 {d}; echo new > {d}/n; echo new > {d}/x; chmod 555 {d}"),
         27 => format!("echo new > //proc/self/cwd/{a}; truncate -s 2 /dev/stdin < {b}"),
-        // Attributes that a command changes, such as an access list, do not come back.
-        31 => format!("cp {a} {b}; touch -r {a} {b}; chmod --reference={a} {b}"),
+        // One of the files has an access list.
+        31 => format!("cp -p {} {b}", random.of(&[&a, "d1/y"])),
         32 => format!("echo one of a > {a}; touch -r {b} {a}"),
         29 => format!("chmod {mode} {a}; chown 0:0 {a}"),
         30 => format!("echo new > {b}; mv {b} {a}; chmod {mode} {a}"),
