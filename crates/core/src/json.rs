@@ -47,7 +47,8 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     read_unlimited(text)
 }
 
-/// Does the same as [`read`] without limits. The document must come from one of our executables or from the user.
+/// Does the same as [`read`] without limits. The document must come from one of our executables or
+/// from the user.
 ///
 /// # Errors
 ///

@@ -3,9 +3,9 @@
 //! Models write paths as for shells, editors and other systems: `~/a.txt`, `$HOME/a.txt`,
 //! `file:///home/you/a.txt`, `"a.txt"`, or with a line feed at the end, and as people do in a
 //! host's prompt: `@src/a.txt`. No shell stands between a model and a tool, so such a text would
-//! name a file that is really called like that, and a write would create it. This module gives each text the meaning that its writer had in mind, or refuses
-//! it. The name of an existing file is used as it is, and after `./` no `~`, variable or URL is
-//! expanded.
+//! name a file that is really called like that, and a write would create it. This module gives each
+//! text the meaning that its writer had in mind, or refuses it. The name of an existing file is
+//! used as it is, and after `./` no `~`, variable or URL is expanded.
 //!
 //! Programs' output is decoded to UTF-8, so the model sees a file name in an older encoding as
 //! other bytes than the disk has. It may use the decoded name if only one file can be meant. So it

@@ -7,10 +7,10 @@
 //! with other indentation, that text is the most similar one. Otherwise the file is searched for
 //! the text with the smallest edit distance to the first `SEARCHED_BYTES` of `old_string`, by the
 //! bit-parallel algorithm of Myers (1999) in the blocks of Hyyrö (2003). Its time is proportional
-//! to the size of the file times the length of these bytes in machine words. The maintained crates with this algorithm bring much code that is not needed
-//! here. A text is similar enough if the distance is at most the length of these bytes divided by
-//! `NEAR_PART`, rounded up. A text of less than `MIN_BYTES` is not searched for: it is similar to
-//! everything.
+//! to the size of the file times the length of these bytes in machine words. The maintained crates
+//! with this algorithm bring much code that is not needed here. A text is similar enough if the
+//! distance is at most the length of these bytes divided by `NEAR_PART`, rounded up. A text of less
+//! than `MIN_BYTES` is not searched for: it is similar to everything.
 //!
 //! A text of at most `SHOWN_LINES` lines is shown so that it can be passed as `old_string`: it
 //! begins and ends between words. If the file has it more than once, lines around it are shown with

@@ -1,6 +1,7 @@
 //! Finds restrictions that have no effect: settings and rules that are not in force, and variables
-//! that do not reach a call; and those that can't be read, with which no call runs. The user believes that calls are restricted, and would not notice that
-//! they are not, because they simply succeed.
+//! that do not reach a call; and those that can't be read, with which no call runs. The user
+//! believes that calls are restricted, and would not notice that they are not, because they simply
+//! succeed.
 
 use super::{DoctorReport, Setup, UNTRUSTED_IS_NOT_RUN, trust_remedy};
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};

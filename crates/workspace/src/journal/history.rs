@@ -127,8 +127,9 @@ impl History {
             if undone_by.contains_key(&i) {
                 continue;
             }
-            // The path is as it was before an older change, so this one does not stand any more. It
-            // had no effect when that was undone: it had changed nothing, or was put back by hand.
+            // An older change of this path has been undone, so the path is as before that, and this
+            // newer change does not stand any more, though no undo lists it: it was put back by
+            // hand, or had changed nothing.
             if let Some((oldest, by)) = reached.get(&*entry.path)
                 && (*oldest < i && entry.tool != super::UNDO)
             {

@@ -228,8 +228,10 @@ impl CommandChanges {
         !is_same && !is_ignored && !is_object
     }
 
-    /// Compares contents where the former one is kept. A file's size and mtime don't tell: `cp -p` or
-    /// `touch -r` may have set the mtime. Only what is large and was not changed at all is not read.
+    /// Returns true if a file has the content that it had before the command. A file of the same
+    /// size and mtime may have another one, because `cp -p` and `touch -r` set the mtime; so the
+    /// contents are compared, unless the old one is not kept, or the file is large and its ctime
+    /// says that nothing has changed it.
     fn has_same_content(
         &self,
         path: &Path,
