@@ -244,7 +244,7 @@ impl<'t> Placing<'t> {
         found.map_err(|e| match misplaced {
             _ if e.why != NOT_THERE => e,
             Some(misplaced) => misplaced,
-            None => self.applied(hunk, below[0]).unwrap_or(e),
+            None => self.applied(hunk).unwrap_or(e),
         })
     }
 
@@ -258,14 +258,17 @@ impl<'t> Placing<'t> {
                 .all(|(there, line)| without_end(there) == without_end(line))
     }
 
-    /// Says that a hunk whose old lines are missing was applied before, if its new lines are there
-    /// from line index `from` on. A model that is told only that its lines are missing would make
-    /// the change once more.
-    fn applied(&self, hunk: &Hunk, from: usize) -> Option<HunkError> {
+    /// Says that a hunk whose old lines are missing was applied before, if its new lines are where
+    /// its number says, with one that stays. A model that is told only that its lines are missing
+    /// would make the change once more.
+    fn applied(&self, hunk: &Hunk) -> Option<HunkError> {
+        let stays = |line: &Line| line.role == Role::Context && !line.text.trim().is_empty();
         let new: Vec<&str> = hunk.new_lines().map(|line| line.text.as_str()).collect();
-        let chars: usize = new.iter().map(|line| line.trim().chars().count()).sum();
-        let mut places = from..self.lines.len();
-        let found = places.find(|at| chars >= MIN_APPLIED_CHARS && self.has_at(&new, *at));
+        let places = hunk.start.filter(|_| hunk.lines.iter().any(stays));
+        let mut places = places
+            .into_iter()
+            .flat_map(|start| self.stated_places(start));
+        let found = places.find(|at| self.has_at(&new, *at));
         found.map(|at| HunkError::applied(hunk, at + 1))
     }
 

@@ -521,10 +521,6 @@ fn a_patch_that_is_applied_already_is_refused() {
             "x\nfn f() {\n    g(1);\n}\n",
             "@@\n fn f() {\n-    g(2);\n+    g(1);\n }",
         ),
-        (
-            "fn first() {}\nfn last() {}\n",
-            "@@\n fn first() {}\n-fn gone() {}\n fn last() {}",
-        ),
     ] {
         let refused = update(text, hunks).expect_err(hunks);
         assert_eq!(refused.misfit, Misfit::Applied, "{hunks}: {refused:?}");
@@ -533,6 +529,14 @@ fn a_patch_that_is_applied_already_is_refused() {
     let patches = parse(text).expect("a patch");
     assert_eq!(patched("a\nb\n", &patches[0]).as_deref(), Ok("a\nb\nc\n"));
     assert!(patched("a\nb\nc\n", &patches[0]).is_err());
+    let text = "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n";
+    let patches = parse(text).expect("a patch");
+    assert_eq!(
+        patched("a\nb\nc\n", &patches[0]).as_deref(),
+        Ok("a\nB\nc\n")
+    );
+    let refused = patched("a\nB\nc\n", &patches[0]).expect_err("applied");
+    assert_eq!(refused.misfit, Misfit::Applied);
 }
 
 #[test]
