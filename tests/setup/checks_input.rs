@@ -465,6 +465,15 @@ fn a_name_that_counts_from_the_top_of_the_repository_is_explained() {
         &said.errors(),
         &["The listed file sub/x is not there. git's names count"],
     );
+    // A file that was deleted here, and whose name is also that of another one above.
+    let ws = ws.file("gone", "good\n");
+    let check = ws.call_tool(&["--check", "checks.toml", "--files-from", "-"]);
+    let said = check.in_bash("cd sub && exec \"$@\"").input("gone\nx\n");
+    let said = said.run();
+    said.must_say(
+        said.text(),
+        &["left out: gone is not there.", "1 error in 1 file"],
+    );
 }
 
 #[test]

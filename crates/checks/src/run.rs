@@ -50,12 +50,17 @@ const SPECIAL: &str = "is a special file, whose lines are not read";
 
 const FROM_TOP: &str = "git's names count from the top of the repository: git diff has --relative.";
 
-/// Returns true if a name that is not there is one below a directory above `root`. Then the list's
-/// names count from that directory, and those that are there as well are not the files that were
-/// meant.
-fn is_above(root: &Path, name: &[u8]) -> bool {
+/// Returns true if a name that is not there leads to a file below `root` from a directory above.
+/// Then the list's names count from that directory, and those that are there all the same are not
+/// the files that were meant.
+fn counts_from_above(root: &Path, name: &[u8]) -> bool {
+    let name = Path::new(OsStr::from_bytes(name));
+    let is_below = |from: &Path| {
+        root.strip_prefix(from)
+            .is_ok_and(|own| name.starts_with(own))
+    };
     let mut above = root.ancestors().skip(1);
-    above.any(|directory| directory.join(OsStr::from_bytes(name)).exists())
+    above.any(|from| is_below(from) && from.join(name).exists())
 }
 
 /// The files and lines that a run checks.
@@ -499,7 +504,9 @@ impl<'a> Worker<'a> {
             }
         }
         let mut missing = left_out.iter().filter(|(_, why)| *why == MISSING);
-        if let Some((name, why)) = missing.find(|(name, _)| is_above(workspace.root(), name)) {
+        if let Some((name, why)) =
+            missing.find(|(name, _)| counts_from_above(workspace.root(), name))
+        {
             let what = format!("The listed file {} {why}.", line_name(name));
             return Err(ToolError::invalid(what).with_hint(FROM_TOP));
         }
