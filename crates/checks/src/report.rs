@@ -134,15 +134,19 @@ pub fn text(report: &CheckReport, rules: &[Rule], outcome: &Outcome, has_colours
         numbers[rule.level as usize] += count * u64::from(*count > rule.max);
     }
     for issue in &report.issues {
+        let from = out.len();
         push_issue(&mut out, issue, has_colours);
         // The help of a rule is only shown with its first finding.
         if !issue.help.is_empty() && !told.contains(&&*issue.code) {
             told.push(&issue.code);
             out.push_str(&format!("    help: {}\n", visible(&issue.help)));
         }
+        disarm(&mut out, from);
     }
     for remark in report.remarks.iter().chain(&report.failure) {
+        let from = out.len();
         out.push_str(&format!("{}\n", visible(remark)));
+        disarm(&mut out, from);
     }
     let kinds = [Severity::Error, Severity::Warning, Severity::Repair];
     let kinds = kinds.map(level).into_iter().zip(numbers);
@@ -164,21 +168,23 @@ pub fn text(report: &CheckReport, rules: &[Rule], outcome: &Outcome, has_colours
         counted(outcome.files, "file"),
         counted(rules.len() as u64, "rule"),
     );
-    without_commands(&out) + &format!("{found} in {files} by {rules}.{known}\n")
+    out + &format!("{found} in {files} by {rules}.{known}\n")
 }
 
-/// GitHub's runner takes a line of a log that begins with `::` for a command, and `##[` wherever it
-/// stands. Names and lines of files, which anybody may propose, must not give it any: a command can
-/// hide all that follows.
-fn without_commands(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        if line.trim_start().starts_with("::") {
-            out.push_str("| ");
-        }
-        out.push_str(line);
+/// Changes lines at the end of a text that GitHub's runner would take for commands: those that begin
+/// with `::`, and `##[` wherever it stands. Names and lines of files, which anybody may propose,
+/// must not give it any, because a command can hide all that follows.
+fn disarm(text: &mut String, from: usize) {
+    let is_command = |line: &str| line.trim_start().starts_with("::");
+    let new = &text[from..];
+    if !new.lines().any(is_command) && !new.contains("##[") {
+        return;
     }
-    out.replace("##[", "##\\u{5b}")
+    for line in text.split_off(from).split_inclusive('\n') {
+        let bar = if is_command(line) { "| " } else { "" };
+        text.push_str(bar);
+        text.push_str(&line.replace("##[", "##\\u{5b}"));
+    }
 }
 
 fn push_issue(out: &mut String, issue: &Diagnostic, has_colours: bool) {
