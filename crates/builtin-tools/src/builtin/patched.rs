@@ -218,8 +218,8 @@ impl Planning<'_> {
         let mode = target.current.as_ref().map_or(0, |file| mode(&file.stat));
         let is_executable = is_executable.filter(|is| mode_with(mode, *is) != mode);
         let added: String = hunks.iter().map(Hunk::added).collect();
-        let replaced: String = hunks.iter().map(Hunk::present).collect();
-        placeholder::check_hunks(&added, &replaced, &old)?;
+        let removed: String = hunks.iter().map(Hunk::removed).collect();
+        placeholder::check_hunks(&added, &removed, &old)?;
         let patched = apply(&old, hunks).map_err(|e| self.miss(&e, &old))?;
         let notes = notes(&patched);
         let text = patched.text;

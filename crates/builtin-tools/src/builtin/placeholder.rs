@@ -36,6 +36,14 @@ impl<'t> Placeholders<'t> {
         Self(new.lines().filter_map(placeholder).collect())
     }
 
+    /// Takes out a placeholder that the old text has, once: if the new text has it twice, one of
+    /// them stands for something else.
+    fn remove_one(&mut self, line: &str) {
+        let known = placeholder(line);
+        let at = known.and_then(|(_, known)| self.0.iter().position(|(_, form)| *form == known));
+        at.map(|at| self.0.remove(at));
+    }
+
     fn remove_known(&mut self, line: &str) {
         if !self.0.is_empty()
             && let Some((_, known)) = placeholder(line)
@@ -109,11 +117,11 @@ pub(super) fn check(parameter: &str, new: &str) -> Result<(), ToolError> {
     found.refuse(parameter)
 }
 
-/// Refuses a placeholder among the lines that a patch adds. One that the old lines of the hunks
-/// have, too, is allowed, and so is one that the file has, as for [`check_file`].
+/// Refuses a placeholder among the lines that a patch adds, unless it is also among those that the
+/// patch removes. One that the file has is allowed, as for [`check_file`].
 pub(super) fn check_hunks(added: &str, old: &str, file: &str) -> Result<(), ToolError> {
     let mut found = Placeholders::of(added);
-    old.lines().for_each(|line| found.remove_known(line));
+    old.lines().for_each(|line| found.remove_one(line));
     if found.may_be_in_file(old) {
         file.lines().for_each(|line| found.remove_known(line));
     }
@@ -130,7 +138,7 @@ pub(super) fn check_file(
     encoding: Encoding,
 ) -> io::Result<Result<(), ToolError>> {
     let mut found = Placeholders::of(new);
-    old.lines().for_each(|line| found.remove_known(line));
+    old.lines().for_each(|line| found.remove_one(line));
     if !found.0.is_empty() && found.may_be_in_file(old) {
         let start = encoding.mark().len() as u64;
         (&open.file).seek(SeekFrom::Start(start))?;
@@ -166,6 +174,8 @@ mod tests {
         assert!(check(text, "").is_err());
         assert!(check(text, "\n/* ... existing code ... */").is_ok());
         assert!(check("a\n...\n", "").is_ok());
+        assert!(check("// ...\na", "// ...\nb\nc").is_ok());
+        assert!(check("// ...\na\n// ...", "// ...\nb\nc").is_err());
         for line in [
             "// ...",
             "  /* ... */",

@@ -184,15 +184,19 @@ impl Hunk {
         self.start == Some(0) || self.start.is_some() && has_mark()
     }
 
-    /// Returns the lines that the hunk adds, with their line feeds, as one text.
+    /// Returns the lines that are added, with their line feeds, as one text.
     pub fn added(&self) -> String {
-        let lines = self.lines.iter().filter(|line| line.role == Role::Added);
-        lines.map(Line::whole).collect()
+        self.text_of(Role::Added)
     }
 
-    /// Returns the lines that stay or go, with their line feeds, as one text.
-    pub fn present(&self) -> String {
-        self.old().map(Line::whole).collect()
+    /// Returns the lines that go, with their line feeds, as one text.
+    pub fn removed(&self) -> String {
+        self.text_of(Role::Removed)
+    }
+
+    fn text_of(&self, role: Role) -> String {
+        let lines = self.lines.iter().filter(|line| line.role == role);
+        lines.map(Line::whole).collect()
     }
 }
 
