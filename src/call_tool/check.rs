@@ -261,7 +261,7 @@ impl Check {
         let workspace = &self.session.tool_env().workspace;
         let rules = &self.rules.rules;
         let mut outcome = run_rules(rules, workspace, &selection, known, cancel)?;
-        outcome.remarks.extend(self.included_directories());
+        outcome.remarks.extend(self.includes_of_nothing());
         if is_whole && outcome.unreadable == 0 {
             self.check_seen(&outcome)?;
         }
@@ -297,7 +297,7 @@ impl Check {
 
     /// Says which patterns name a directory, and so none of its files, or begin with one that is not
     /// there: beside others that match, such a pattern would make the project look clean.
-    fn included_directories(&self) -> Vec<String> {
+    fn includes_of_nothing(&self) -> Vec<String> {
         let root = self.session.tool_env().workspace.root();
         let mut said = Vec::new();
         for rule in &self.rules.rules {

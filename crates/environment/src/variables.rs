@@ -249,14 +249,12 @@ fn misspelt(name: &str) -> Option<Diagnostic> {
     if NAMES.iter().any(|known| own(known).0 == rest) {
         return None;
     }
-    let mut all = RESTRICTING.into_iter().map(own);
+    let all = RESTRICTING.into_iter().map(own);
     // As in `POLICIES` or `SANDBOXED`, which are less like the name than a slip of the finger.
     let begins = |known: &str| known.get(..STEM) == rest.get(..STEM);
     let begun = all.clone().find(|(known, _)| begins(known));
-    let meant = match begun {
-        Some((_, name)) => name.to_owned(),
-        None => nearest(rest, &mut all).first()?.to_string(),
-    };
+    let meant = begun.map(|(_, name)| name);
+    let meant = meant.or_else(|| nearest(rest, all).first().copied())?;
     let what = format!("There is no such variable, but there is {meant}");
     let fault = Diagnostic::error("variable-name", "", name, what);
     Some(fault.advise(MAY_RESTRICT, "Correct it, or unset it."))

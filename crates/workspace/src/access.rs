@@ -25,10 +25,12 @@ pub(super) fn keep(file: &File, current: &OpenFile, path: &Path) -> Result<(), T
         let _ = rustix::fs::fchown(file, Some(uid), Some(gid))
             .or_else(|_| rustix::fs::fchown(file, None, Some(gid)));
     }
-    keep_attributes(&current.file, file).map_err(|(what, errno)| match errno {
-        Errno::NOSPC | Errno::DQUOT => fail(errno),
-        _ => refused(path, &what, &errno.to_string()),
-    })?;
+    keep_attributes(&current.file, file, |name| !is_of_the_content(name)).map_err(
+        |(what, errno)| match errno {
+            Errno::NOSPC | Errno::DQUOT => fail(errno),
+            _ => refused(path, &what, &errno.to_string()),
+        },
+    )?;
     let mode = old.st_mode & 0o7777;
     // A failure shows below, where the modes are compared. Not all file systems have modes.
     let _ = rustix::fs::fchmod(file, Mode::from_raw_mode(mode));
@@ -75,18 +77,26 @@ fn owners(stat: &Stat) -> (u32, u32) {
     (stat.st_uid, stat.st_gid)
 }
 
-/// Copies the extended attributes of one file to another, and removes an access list that the new
-/// file has inherited from its directory.
+/// Copies the extended attributes that are wanted from one file to another, and removes an access
+/// list that only the other one has, such as one that it has inherited from its directory.
 ///
 /// # Errors
 ///
 /// Returns the name of the attribute that can't be kept, and why.
-fn keep_attributes(from: &File, to: &File) -> Result<(), (String, Errno)> {
-    let list = |e| ("list of attributes".to_owned(), e);
-    let kept = attributes(from).map_err(list)?;
+fn keep_attributes(
+    from: &File,
+    to: &File,
+    is_wanted: fn(&[u8]) -> bool,
+) -> Result<(), (String, Errno)> {
+    let list = |file| attributes(file).map_err(|e| ("list of attributes".to_owned(), e));
+    let (kept, present) = (list(from)?, list(to)?);
     let attribute = |name: &[u8], errno| (format!("attribute {}", show_name(name)), errno);
-    remove_other_lists(&kept, to).map_err(list)?;
-    for name in names(&kept).filter(|name| !is_of_the_content(name)) {
+    for name in names(&present).filter(|name| is_access_list(name)) {
+        if !names(&kept).any(|kept| kept == name) {
+            rustix::fs::fremovexattr(to, name).map_err(|e| attribute(name, e))?;
+        }
+    }
+    for name in names(&kept).filter(|name| is_wanted(name)) {
         let value = match value(from, name) {
             Ok(value) => value,
             // The attribute was removed after it had been listed.
@@ -114,27 +124,13 @@ fn keep_attributes(from: &File, to: &File) -> Result<(), (String, Errno)> {
 ///
 /// # Errors
 ///
-/// Returns the operating system's error.
-pub(crate) fn keep_lists(from: &File, to: &File) -> Result<(), Errno> {
-    if rustix::fs::fstat(from)?.st_dev != rustix::fs::fstat(to)?.st_dev {
+/// Returns the name of the attribute that can't be kept, and why.
+pub(crate) fn keep_lists(from: &File, to: &File) -> Result<(), (String, Errno)> {
+    let device = |file| rustix::fs::fstat(file).map(|stat| stat.st_dev);
+    if device(from) != device(to) {
         return Ok(());
     }
-    let kept = attributes(from)?;
-    remove_other_lists(&kept, to)?;
-    for name in names(&kept).filter(|name| is_access_list(name)) {
-        rustix::fs::fsetxattr(to, name, &value(from, name)?, XattrFlags::empty())?;
-    }
-    Ok(())
-}
-
-fn remove_other_lists(kept: &[u8], file: &File) -> Result<(), Errno> {
-    let present = attributes(file)?;
-    for name in names(&present).filter(|name| is_access_list(name)) {
-        if !names(kept).any(|kept| kept == name) {
-            rustix::fs::fremovexattr(file, name)?;
-        }
-    }
-    Ok(())
+    keep_attributes(from, to, is_access_list)
 }
 
 fn is_access_list(name: &[u8]) -> bool {

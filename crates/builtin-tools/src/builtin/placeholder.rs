@@ -36,19 +36,20 @@ impl<'t> Placeholders<'t> {
         Self(new.lines().filter_map(placeholder).collect())
     }
 
+    fn find(&self, line: &str) -> Option<usize> {
+        let known = (!self.0.is_empty()).then(|| placeholder(line))??.1;
+        self.0.iter().position(|(_, form)| *form == known)
+    }
+
     /// Takes out a placeholder that the old text has, once: if the new text has it twice, one of
     /// them stands for something else.
     fn remove_one(&mut self, line: &str) {
-        let known = placeholder(line);
-        let at = known.and_then(|(_, known)| self.0.iter().position(|(_, form)| *form == known));
-        at.map(|at| self.0.remove(at));
+        self.find(line).map(|at| self.0.remove(at));
     }
 
     fn remove_known(&mut self, line: &str) {
-        if !self.0.is_empty()
-            && let Some((_, known)) = placeholder(line)
-        {
-            self.0.retain(|(_, form)| *form != known);
+        while let Some(at) = self.find(line) {
+            self.0.remove(at);
         }
     }
 

@@ -242,12 +242,10 @@ pub(super) fn without_line_numbers(
         return None;
     }
     // The number may also be a wrong one of the file's own, as in a list or a table.
-    let mut own = text.lines().filter_map(split_line_number);
-    let is_quoted = |line: &str| {
-        let line = line.trim();
-        !line.is_empty() && contents.iter().any(|content| content.trim() == line)
-    };
-    if own.any(|(_, content)| is_quoted(content)) {
+    let quoted: HashSet<&str> = contents.iter().map(|content| content.trim()).collect();
+    let own = text.lines().filter_map(split_line_number);
+    let mut own = own.map(|(_, content)| content.trim());
+    if own.any(|content| !content.is_empty() && quoted.contains(content)) {
         return None;
     }
     // The blank of `12: x` may belong to the number or to the line. It belongs to the number if all

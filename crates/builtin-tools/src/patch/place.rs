@@ -250,12 +250,11 @@ impl<'t> Placing<'t> {
 
     /// Returns true if the file has all of these lines from line index `at` on.
     fn has_at(&self, lines: &[&str], at: usize) -> bool {
-        let there = self.lines.get(at..at + lines.len()).unwrap_or_default();
-        there.len() == lines.len()
-            && there
-                .iter()
-                .zip(lines)
-                .all(|(there, line)| without_end(there) == without_end(line))
+        let there = self.lines.get(at..at + lines.len());
+        there.is_some_and(|there| {
+            let mut pairs = there.iter().zip(lines);
+            pairs.all(|(there, line)| without_end(there) == without_end(line))
+        })
     }
 
     /// Says that a hunk whose old lines are missing was applied before, if its new lines are where
